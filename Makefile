@@ -1,0 +1,36 @@
+# Each target makes .venv first if it is not there. `make train ARGS="--corpus-path mine.csv"` passes flags on.
+PYTHON ?= python3
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+READY := $(VENV)/ready
+
+.PHONY: train test slow check bench clean
+
+train: $(READY)
+	$(BIN)/python train.py $(ARGS)
+
+test: $(READY)
+	$(BIN)/python -m pytest $(ARGS)
+
+slow: $(READY)
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+check: $(READY)
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m pytest tests/test_floors.py
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+$(READY): requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -c "open('$(READY)', 'w').close()"
+
+clean:
+	$(PYTHON) -c "import shutil; [shutil.rmtree(d, ignore_errors=True) for d in ('$(VENV)', 'site')]"

@@ -1,0 +1,42 @@
+"""What every test has: one thread, a fixed hypothesis profile, a tiny tokenizer, a small corpus."""
+
+import os
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded: a busy machine slows two threads 17×
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from tokenizer import Tokenizer, learn_merges
+
+ROOT = Path(__file__).parent.parent
+WORDS = "the old man and the sea, the old woman and the song; 007 cafés 😀\n"
+
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(scope="session")
+def tok() -> Tokenizer:
+    """A tokenizer with 40 merges."""
+    return Tokenizer(learn_merges(WORDS * 3, 40))
+
+
+@pytest.fixture
+def write_csv(tmp_path):
+    """Write bytes (or text, as UTF-8) to a file and give its path."""
+
+    def write(content: str | bytes, name: str = "corpus.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def hand_ids() -> np.ndarray:
+    """The ten ids of the hand table."""
+    return np.array([3, 1, 4, 1, 5, 2, 6, 5, 3, 5])

@@ -1,0 +1,75 @@
+"""What a run leaves in its folder."""
+
+import json
+
+import pandas as pd
+import pytest
+import torch
+from test_report import RECEIPT
+
+import runs
+from model import GPT
+from tokenizer import Tokenizer
+
+
+def test_a_run_without_a_name_takes_the_next_number(tmp_path):
+    """001 and 007 are there, and a name that is no number: 008."""
+    root = tmp_path / "runs"
+    assert runs.new_folder(root).name == "001"
+    (root / "007").mkdir()
+    (root / "notes").mkdir()
+    assert runs.new_folder(root).name == "008"
+
+
+def test_a_name_is_taken_once(tmp_path):
+    assert runs.new_folder(tmp_path, "mine") == tmp_path / "mine"
+    with pytest.raises(ValueError, match=r"there is a run in .*mine already; give another --name"):
+        runs.new_folder(tmp_path, "mine")
+
+
+def test_two_runs_at_once_do_not_share_a_folder(tmp_path, monkeypatch):
+    """The other one takes 001 between the look and the mkdir."""
+    monkeypatch.setattr(type(tmp_path), "iterdir", lambda self: iter(()))
+    (tmp_path / "001").mkdir()
+    assert runs.new_folder(tmp_path).name == "002"
+
+
+def test_losses_are_a_row_a_step_with_the_validations_beside_them(tmp_path):
+    losses = runs.Losses(tmp_path)
+    for step, loss in enumerate([4.0, 3.0, 2.0], 1):
+        losses.add(step, loss)
+        if step == 2:
+            assert losses.validate(step, RECEIPT) == 3.5
+    assert losses.validate(3, RECEIPT) == 2.0  # the mean since the last one
+    frame = pd.read_csv(tmp_path / "metrics.csv")
+    assert frame["train_loss"].tolist() == [4.0, 3.0, 2.0]
+    assert frame["val_loss"].isna().tolist() == [True, False, False]
+    assert frame["val_bits_per_byte"][1] == pytest.approx(0.962, abs=1e-3)
+    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["loss.png", "metrics.csv"]
+
+
+def test_the_plot_has_both_curves_and_names_its_axes_with_units():
+    losses = runs.Losses(None)
+    for step in range(1, 101):
+        losses.add(step, 1 / step)
+    losses.validations.append((100, 0.5, 0.1))
+    axes = runs.plot_losses(losses.frame()).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats per token)")
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["training, mean of 2 steps", "validation"]
+
+
+def test_the_model_and_tokenizer_of_a_run_can_be_loaded_again(tmp_path):
+    tok = Tokenizer([(b"a", b"b")])
+    model = GPT(tok.vocab_size, n_layer=1, n_head=2, d_model=8, seed=5)
+    runs.write_json(tmp_path / "config.json", {"n_layer": 1, "n_head": 2, "d_model": 8})
+    tok.save(tmp_path / "tokenizer.json")
+    runs.save_checkpoint(tmp_path, model, {"step": 7})
+    loaded, loaded_tok = runs.load_run(tmp_path)
+    assert loaded_tok.fingerprint == tok.fingerprint
+    for name, weight in loaded.state_dict().items():
+        assert torch.equal(weight, model.state_dict()[name])
+    assert json.loads((tmp_path / "checkpoint" / "state.json").read_text())["step"] == 7
+    with pytest.raises(FileNotFoundError, match="no checkpoint there; give the folder of a run"):
+        runs.load_run(tmp_path / "checkpoint")
