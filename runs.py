@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import safetensors.torch
 from matplotlib.figure import Figure
@@ -53,27 +54,28 @@ class Losses:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.steps: list[tuple[int, float]] = []
+        self.steps: list[tuple[int, int, float]] = []
         self.validations: list[tuple[int, float, float]] = []
 
-    def add(self, step: int, train_loss: float) -> None:
-        """Keep a step's training loss, in nats per target."""
-        self.steps.append((step, train_loss))
+    def add(self, step: int, targets: int, train_loss: float) -> None:
+        """Keep a step's number of targets and their mean loss, in nats."""
+        self.steps.append((step, targets, train_loss))
 
     def validate(self, step: int, receipt: Receipt) -> float:
-        """Keep a validation and write both files; the mean training loss since the last one."""
+        """Keep a validation, write both files; the mean loss of the targets since the last one."""
         since = self.validations[-1][0] if self.validations else 0
         self.validations.append((step, receipt.nats_per_token, receipt.bits_per_byte))
         frame = self.frame()
         write_text(self.folder / "metrics.csv", frame.to_csv(index=False, lineterminator="\n"))
         with written_whole(self.folder / "loss.png") as temporary:
             plot_losses(frame).savefig(temporary, dpi=120)
-        return float(frame["train_loss"][frame["step"] > since].mean())
+        recent = frame[frame["step"] > since]
+        return float(np.average(recent["train_loss"], weights=recent["targets"]))
 
     def frame(self) -> pd.DataFrame:
-        """A row a step: `step`, `train_loss`, and the two numbers of a validation where one was."""
+        """A row a step: `step`, `targets`, `train_loss`, and the numbers of a validation if any."""
         columns = ["step", "val_loss", "val_bits_per_byte"]
-        steps = pd.DataFrame(self.steps, columns=["step", "train_loss"])
+        steps = pd.DataFrame(self.steps, columns=["step", "targets", "train_loss"])
         return steps.merge(pd.DataFrame(self.validations, columns=columns), how="left", on="step")
 
 

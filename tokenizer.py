@@ -27,9 +27,13 @@ EOT = "<|endoftext|>"
 PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _BLANK = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 
-_LONG_BLANKS = re.compile(_BLANK + "{10000,}")  # a million of them make tiktoken's regex panic
+_LONG = 10_000  # blanks in a row; a million of them make tiktoken's regex panic
+_LONG_BLANKS = re.compile(f"{_BLANK}{{{_LONG},}}")
+_TWO_BLANKS = re.compile(_BLANK * 2)
 _SAFE_CUT = re.compile(r"\S(?=[ \n])")  # a piece always ends between a non-blank and a blank
 _PART = 1 << 20  # characters encoded at a time
+_RUN = 2_000  # the learner's time grows with the square of a piece: longer runs are cut for it
+_LONG_RUN = re.compile(rf"(?<!\S)\S{{{_RUN + 1},}}|(?<!\s)\s{{{_RUN + 1},}}")
 
 
 def learn_merges(text: str, num_merges: int) -> list[tuple[bytes, bytes]]:
@@ -51,7 +55,7 @@ def learn_merges(text: str, num_merges: int) -> list[tuple[bytes, bytes]]:
     )
     learner = tokenizers.Tokenizer(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    learner.train_from_iterator((text[part] for part in _parts(text)), trainer)
+    learner.train_from_iterator(_lessons(text), trainer)
     merges = json.loads(learner.to_str())["model"]["merges"]
     return [(_from_letters(left), _from_letters(right)) for left, right in merges]
 
@@ -127,7 +131,10 @@ class Tokenizer:
     def _encode_part(self, text: str) -> np.ndarray:
         """uint32 ids of `text`; long runs of blanks go round the regex, cut as it would do."""
         ids, start = [], 0
-        for run in _LONG_BLANKS.finditer(text):
+        may_be_long = _TWO_BLANKS.search(
+            text[:: _LONG // 2]
+        )  # a long run holds two probes at least
+        for run in _LONG_BLANKS.finditer(text) if may_be_long else ():
             stop = run.end() - (run.end() < len(text))  # the last blank goes with what follows
             ids.append(
                 self._engine.encode_to_numpy(text[start : run.start()], disallowed_special=())
@@ -231,6 +238,17 @@ def _parts(text: str) -> Iterator[slice]:
         stop = cut.end() if cut else len(text)
         yield slice(start, stop)
         start = stop
+
+
+def _lessons(text: str) -> Iterator[str]:
+    """What merges are learned from: the parts, with runs without a blank, or of blanks, cut."""
+    for part in _parts(text):
+        start = part.start
+        for run in _LONG_RUN.finditer(text, part.start, part.stop):
+            yield text[start : run.start()]
+            yield from (text[i : min(i + _RUN, run.end())] for i in range(*run.span(), _RUN))
+            start = run.end()
+        yield text[start : part.stop]
 
 
 def _refuse_surrogates(text: str) -> None:

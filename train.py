@@ -142,7 +142,7 @@ def train_steps(
     with tqdm(total=total, desc="training", unit=" steps", disable=None) as bar:
         for xb, yb in islice(batches, total):
             loss = trainer.train_on(xb, yb)
-            losses.add(trainer.step, loss)
+            losses.add(trainer.step, yb.size, loss)
             tokens, seconds = tokens + yb.size, seconds + time.perf_counter() - mark
             bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
             bar.update()
@@ -170,6 +170,7 @@ def cli(args: Sequence[str] | None = None) -> int:
     except ValueError as error:
         told = error
     except KeyboardInterrupt:
+        print("train.py: stopped by Ctrl-C; what was written is whole", file=sys.stderr)
         return 130
     print("train.py:", " ".join(str(told).split()), file=sys.stderr)
     return 2

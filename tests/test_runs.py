@@ -36,13 +36,14 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path, monkeypatch):
 
 def test_losses_are_a_row_a_step_with_the_validations_beside_them(tmp_path):
     losses = runs.Losses(tmp_path)
-    for step, loss in enumerate([4.0, 3.0, 2.0], 1):
-        losses.add(step, loss)
+    for step, targets, loss in [(1, 30, 4.0), (2, 10, 2.0), (3, 30, 2.0)]:
+        losses.add(step, targets, loss)
         if step == 2:
-            assert losses.validate(step, RECEIPT) == 3.5
+            assert losses.validate(step, RECEIPT) == 3.5  # (30 × 4 + 10 × 2) / 40, no mean of means
     assert losses.validate(3, RECEIPT) == 2.0  # the mean since the last one
     frame = pd.read_csv(tmp_path / "metrics.csv")
-    assert frame["train_loss"].tolist() == [4.0, 3.0, 2.0]
+    assert frame["targets"].tolist() == [30, 10, 30]
+    assert frame["train_loss"].tolist() == [4.0, 2.0, 2.0]
     assert frame["val_loss"].isna().tolist() == [True, False, False]
     assert frame["val_bits_per_byte"][1] == pytest.approx(0.962, abs=1e-3)
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
@@ -52,7 +53,7 @@ def test_losses_are_a_row_a_step_with_the_validations_beside_them(tmp_path):
 def test_the_plot_has_both_curves_and_names_its_axes_with_units():
     losses = runs.Losses(None)
     for step in range(1, 101):
-        losses.add(step, 1 / step)
+        losses.add(step, 10, 1 / step)
     losses.validations.append((100, 0.5, 0.1))
     axes = runs.plot_losses(losses.frame()).axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats per token)")

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import random
+import re
 
 import numpy as np
 import pytest
@@ -186,30 +187,42 @@ def test_cutting_a_long_text_into_parts_changes_no_id_and_no_merge(text, monkeyp
 def test_cuts_change_nothing_whatever_the_text(text):
     tok = STORY_TOKENIZER
     whole = tok.encode(text)
-    saved, tokenizer_module._PART = tokenizer_module._PART, 3
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokenizer_module, "_PART", 3)
         assert tok.encode(text) == whole
-    finally:
-        tokenizer_module._PART = saved
 
 
 @given(st.text(" \n\t\u00a0a", max_size=60))
 def test_long_runs_of_blanks_are_cut_as_the_pattern_cuts_them(text):
-    """With runs of 3 instead of 10,000, against the regex alone."""
+    """With runs of 4 instead of 10,000, against the regex alone."""
     tok = Tokenizer(learn_merges("  \n\n    a  a " * 20, 20))
-    saved = tokenizer_module._LONG_BLANKS
     plain = tok.encode(text)
-    tokenizer_module._LONG_BLANKS = tokenizer_module.re.compile(tokenizer_module._BLANK + "{3,}")
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokenizer_module, "_LONG", 4)
+        patch.setattr(
+            tokenizer_module, "_LONG_BLANKS", re.compile(tokenizer_module._BLANK + "{4,}")
+        )
         assert tok.encode(text) == plain
-    finally:
-        tokenizer_module._LONG_BLANKS = saved
 
 
 @pytest.mark.parametrize("end", ["", "x", "\n", " x"])
 def test_a_million_blanks_are_encoded_where_the_engine_alone_panics(tok, end):
     text = "a" + " " * 1_000_000 + end
     assert tok.decode(tok.encode_array(text)) == text
+
+
+@given(st.lists(st.sampled_from(["a b", "x" * 2001, " " * 4001, "c" * 2000, "\n"]), max_size=6))
+def test_runs_of_over_two_thousand_characters_are_cut_for_the_learner_and_nothing_is_lost(parts):
+    text = "".join(parts)
+    lessons = list(tokenizer_module._lessons(text))
+    assert "".join(lessons) == text
+    assert max((len(run) for lesson in lessons for run in lesson.split()), default=0) <= 2000
+
+
+def test_three_million_equal_letters_are_learned_from_without_a_hang(tok):
+    """A piece of them all takes the learner longer than anyone waits; here it is a second."""
+    merges = learn_merges("a" * 3_000_000 + " " * 1_000_000 + "b", 4)
+    assert merges[0] == (b"a", b"a")
 
 
 @pytest.mark.parametrize("text", ["\ud83d", "ab\udc00c", "x" * 2_000_000 + "\ud800"])
