@@ -7,8 +7,9 @@ else
 BIN := $(VENV)/bin
 endif
 READY := $(VENV)/ready
+export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: train test slow check bench clean
+.PHONY: train test slow check docs serve bench clean
 
 train: $(READY)
 	$(BIN)/python train.py $(ARGS)
@@ -23,6 +24,12 @@ check: $(READY)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m pytest tests/test_floors.py
+
+docs: $(READY)
+	$(BIN)/python -m mkdocs build --strict $(ARGS)
+
+serve: $(READY)
+	$(BIN)/python -m mkdocs serve $(ARGS)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -41,9 +41,9 @@ class Config:
     """Training steps, instead of --epochs."""
 
     n_layer: int = 3
-    """Blocks of the model."""
+    """Layers of the model."""
     n_head: int = 4
-    """Attention heads of each block."""
+    """Attention heads of each layer."""
     d_model: int = 128
     """Width of the model; a multiple of twice --n-head."""
     lr: float = 0.03
@@ -56,7 +56,7 @@ class Config:
     """Largest norm of the gradient; longer ones are scaled down to it."""
 
     eval_stride: int | None = None
-    """The same for validation windows, each target scored once. None: half of --seq-len."""
+    """Ids from one validation window's start to the next. None: half of --seq-len."""
     eval_every: int = 100
     """Steps from one validation to the next."""
     seed: int = 42

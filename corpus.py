@@ -73,11 +73,10 @@ def load_documents(
     Name: text, dtype: str
 
     Raises:
-        ValueError: for anything that would lose or invent text (a missing column, a row with too
-        many or too few
-            fields, an open quote, undecodable bytes, …), with file, line or row, what was found and
-            the way out.
-        OSError: when the file cannot be read.
+        ValueError: For anything that would lose or invent text (a missing column, a row with too
+            many or too few fields, an open quote, undecodable bytes, …), with file, line or row,
+            what was found and the way out.
+        OSError: When the file cannot be read.
     """
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows must be at least 1 (None reads every row), got {max_rows}")

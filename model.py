@@ -1,6 +1,6 @@
 """A small modern GPT: ids in, a row of logits a position out. It obeys the mask it is given.
 
-Rotary positions, RMS norm before each part, normalised queries and keys, squared ReLU, no biases.
+Rotary positions, RMS norm before each part, normalised queries and keys, GELU, no biases.
 The parts that write into the residual stream and the head start at zero, so an untrained model
 finds every token equally likely.
 """
@@ -48,11 +48,9 @@ class Block(nn.Module):
         qkv = self.qkv(rms_norm(x)).view(B, T, 3, self.n_head, -1)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, h, T, d/h) each
         q, k = rotate(rms_norm(q), cos, sin), rotate(rms_norm(k), cos, sin)
-        y = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=mask, is_causal=mask is None
-        )  # (B, h, T, d/h)
-        x = x + self.mix(y.transpose(1, 2).reshape(B, T, d))
-        return x + self.down(F.relu(self.up(rms_norm(x))).square())
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
+        x = x + self.mix(y.transpose(1, 2).reshape(B, T, d))  # y was (B, h, T, d/h)
+        return x + self.down(F.gelu(self.up(rms_norm(x))))
 
 
 class GPT(nn.Module):

@@ -110,7 +110,8 @@ def leaks(train: Stream, val: Stream, tok: Tokenizer) -> list[str]:
     last, first = train.spans.iloc[-1], val.spans.iloc[0]
     if last["doc_id"] == first["doc_id"]:
         found.append(
-            f"the cut divides document {first['doc_id']}: {last['stop'] - last['start']:,} of its "
-            f"tokens are trained on, {first['stop'] - first['start']:,} are scored"
+            f"the cut divides document {first['doc_id']}: its tokens before the cut are trained on "
+            f"({last['stop'] - last['start']:,}), those after it are scored "
+            f"({first['stop'] - first['start']:,})"
         )
     return found

@@ -1,6 +1,7 @@
-"""What every test has: one thread, a fixed hypothesis profile, a tiny tokenizer, a small corpus."""
+"""What every test has: one thread, a fixed hypothesis profile, a tiny tokenizer, a browser."""
 
 import os
+import shutil
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded: a busy machine slows two threads 17×
@@ -40,3 +41,23 @@ def write_csv(tmp_path):
 def hand_ids() -> np.ndarray:
     """The ten ids of the hand table."""
     return np.array([3, 1, 4, 1, 5, 2, 6, 5, 3, 5])
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A real Chromium where there is one; CI must have it."""
+    chromium = shutil.which("chromium")
+    if not chromium and os.environ.get("CI"):
+        pytest.fail("CI needs a browser: install chromium")
+    if not chromium:
+        pytest.skip("there is no chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    flags = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+    flags += " disable-component-update disable-sync"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=chromium, args=[f"--{flag}" for flag in flags.split()]
+        )
+        yield started
+        started.close()

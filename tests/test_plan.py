@@ -112,9 +112,10 @@ def test_a_cut_inside_a_document_and_the_tokenizer_are_told_as_leaks():
     documents = pd.DataFrame({"text": ["hi", "you"]})
     tok = Tokenizer([])
     told = leaks(*cut_stream(encode_text(documents, tok), 5), tok)
+    divided = "its tokens before the cut are trained on (2), those after it are scored (2)"
     assert told == [
         "the tokenizer was fitted on the validation text too, 2 bytes",
-        "the cut divides document 1: 2 of its tokens are trained on, 2 are scored",
+        f"the cut divides document 1: {divided}",
     ]
     between = leaks(*cut_stream(encode_text(documents, tok), 3), tok)
     assert len(between) == 1

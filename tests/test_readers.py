@@ -174,7 +174,10 @@ tables = st.lists(st.tuples(any_text, any_text), max_size=8)
 
 @given(tables, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_whatever_the_csv_writer_writes_is_read_back(rows, line_end, quote_all):
-    """All texts but those with surrogates; an unquoted lone CR (Python 3.11's writer) stays too."""
+    """Every text without surrogates. Python 3.11's writer leaves a CR unquoted, where it stays too.
+
+    Only at the end of a row can nobody tell it from the first half of a line end.
+    """
     file = io.StringIO(newline="")
     quoting = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
     writer = csv.writer(file, lineterminator=line_end, quoting=quoting)
@@ -182,7 +185,8 @@ def test_whatever_the_csv_writer_writes_is_read_back(rows, line_end, quote_all):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "c.csv")
         path.write_bytes(file.getvalue().encode())
-        assert cells(path) == [text for _, text in rows]
+        texts = [text if quote_all else text.rstrip("\r") for _, text in rows]
+        assert [cell if quote_all else cell.rstrip("\r") for cell in cells(path)] == texts
 
 
 @given(st.binary(max_size=60), st.sampled_from([".csv", ".jsonl", ".txt", ".csv.gz", ".parquet"]))

@@ -1,0 +1,131 @@
+"""The closed formulas, read back from the pages that print them and held against the code."""
+
+import pytest
+import sympy
+
+import data
+import windows
+from literate import ties
+from literate.readback import FORMULAS, ReadbackError, compare, read
+from scoring import Receipt
+
+S, T, W, b, k, n = (sympy.Symbol(name, real=True) for name in "STWbkn")
+
+
+def printed(name: str) -> str:
+    return ties.read().equations[name].latex
+
+
+def test_the_formulas_that_are_read_back_are_those_that_are_closed():
+    assert list(FORMULAS) == [
+        "cut",
+        "window-count",
+        "batches-per-epoch",
+        "total-steps",
+        "perplexity",
+        "bits-per-byte",
+    ]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_page_prints_what_the_code_computes(name):
+    compare(name, printed(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("cut", "floor", "ceil", r"at .'N': 1, 'rho': 0.1. the page gives 1, the code 0"),
+        ("cut", r"(1 - \rho)", r"\rho", "the page gives 0, the code 1"),
+        ("cut", r"(1 - \rho)\, N", r"N - \rho", "the page gives -1, the code 0"),
+        ("window-count", "ceil", "floor", "'N': 2, 'T': 1, 'k': 2. the page gives 0, the code 1"),
+        ("window-count", "(T + 1)", "T", "the page gives 1, the code 0"),
+        ("window-count", "(T + 1)", "T + 1", "the page gives 1, the code 0"),
+        ("window-count", "1 + ", "2 + ", "the page gives 1, the code 0"),
+        ("window-count", r"\max\left(0,", r"\max\left(1,", "the page gives 1, the code 0"),
+        ("window-count", r"\frac{N - T}{k}", r"\frac{T - N}{k}", "the page gives -1, the code 1"),
+        ("batches-per-epoch", "ceil", "floor", "'W': 1, 'B': 2. the page gives 0, the code 1"),
+        ("batches-per-epoch", r"\frac{W}{B}", r"\frac{W + 1}{B}", "the page gives"),
+        ("total-steps", r"E \left\lceil", r"\left\lceil E", "the page gives 1, the code 2"),
+        ("perplexity", "{H}", "{2 H}", "the page gives"),
+        ("bits-per-byte", r"\ln 2", r"\ln 3", "the page gives"),
+        ("bits-per-byte", "{b ", "{(b + 1) ", "the page gives"),
+    ],
+)
+def test_a_page_that_changes_alone_disagrees_with_the_code(name, old, new, message):
+    changed = printed(name).replace(old, new)
+    assert changed != printed(name)
+    with pytest.raises(ReadbackError, match=f"^{name}: .*{message}"):
+        compare(name, changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "function", "wrong"),
+    [
+        # 90 ids at 0.3: binary floats give 62.99…
+        ("cut", data, "split_ids", lambda ids, rho: (ids[: int((1 - rho) * len(ids))], None)),
+        ("window-count", windows, "count_windows", lambda n, T, k: max(0, 1 + (n - T) // k)),
+        ("window-count", windows, "count_windows", lambda n, T, k: 1 + (n - T - 1) // k),
+        ("batches-per-epoch", windows, "count_batches", lambda n, size: n // size),
+        # 2 epochs of 1 window in batches of 2 are 2 steps, not 1
+        ("total-steps", windows, "count_steps", lambda n, size, e: -(-n * e // size)),
+        ("perplexity", Receipt, "perplexity", property(lambda r: 2**r.nats_per_token)),
+        ("bits-per-byte", Receipt, "bits_per_byte", property(lambda r: r.sum_nats / r.text_bytes)),
+    ],
+)
+def test_code_that_changes_alone_disagrees_with_the_page(name, owner, function, wrong, monkeypatch):
+    monkeypatch.setattr(owner, function, wrong)
+    with pytest.raises(ReadbackError, match=f"^{name}: at .* the page gives .* the code"):
+        compare(name, printed(name))
+
+
+def test_a_formula_without_its_second_form_is_refused():
+    with pytest.raises(ReadbackError, match=r"window-count: needs 'W' and 2 form\(s\) of it"):
+        compare("window-count", printed("window-count").rpartition("=")[0])
+
+
+def test_a_formula_for_another_letter_or_of_other_letters_is_refused():
+    with pytest.raises(ReadbackError, match=r"cut: needs 'cut' and 1 .*, got 'C' and 1"):
+        compare("cut", r"C = \lfloor (1 - \rho)\, N \rfloor")
+    with pytest.raises(ReadbackError, match=r"cut: needs \['N', 'rho'\], the page has \['M', 'rho"):
+        compare("cut", r"\text{cut} = \lfloor (1 - \rho)\, M \rfloor")
+
+
+@pytest.mark.parametrize(
+    ("latex", "value"),
+    [
+        (r"x = \frac{S}{b \ln 2}", S / (b * sympy.log(2))),
+        (r"x = W - (T + 1)", W - T - 1),
+        (r"x = W - T - 1", W - T - 1),
+        (r"x = 2 T \cdot 3", 6 * T),
+        (r"x = \lceil \frac{W}{k} \rceil", sympy.ceiling(W / k)),
+        (r"x = \left \lfloor \frac{W}{k} \right \rfloor", sympy.floor(W / k)),
+        (r"x = \max(0, T)", sympy.Max(0, T)),
+        (r"x = e^{n}", sympy.exp(n)),
+    ],
+)
+def test_a_formula_is_read_as_it_is_meant(latex, value):
+    assert read(latex)[1] == value
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"x = \sqrt{2}",
+        r"x = T^2",
+        r"x = T 2",
+        r"x = \left\lfloor T \rfloor",
+        r"x = \lfloor T \rceil",
+        r"x = \max(T)",
+        r"x = \lnT",
+        r"x = T / k",
+        r"x = \frac{T}",
+        r"x = (T",
+        r"x = T \qquad T > 0",
+        "T + 1",
+        "",
+    ],
+)
+def test_latex_that_is_not_known_is_an_error(latex):
+    with pytest.raises(ReadbackError, match="this LaTeX cannot be read back"):
+        read(latex)
