@@ -92,7 +92,7 @@ class Index:
         """Who calls the symbol: functions of modules, or tests; each once, by its first call."""
         first: dict[str, Call] = {}
         for call in self.calls:
-            is_test = call.caller.rpartition(".")[2].startswith("test_")
+            is_test = ".test_" in call.caller
             wanted = is_test if tests else not self.files[call.path].is_test
             if wanted and call.target == symbol:
                 first.setdefault(call.caller, call)

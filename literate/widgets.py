@@ -56,7 +56,7 @@ def windows(ids: Sequence[int], seq_len: int, stride: int) -> Result:
     starts = sliding_windows(len(ids), seq_len, stride)["start"]
     shown = zip(starts[:CAP], inputs[:CAP].to_numpy(), targets[:CAP].to_numpy(), strict=True)
     rows = [[f"{s:,}", _listed(x), _listed(y)] for s, x, y in shown]
-    headings = ["Start s", "Inputs", "Targets"]
+    headings = ["Start", "Inputs", "Targets"]
     return Result(
         f"N = {len(ids):,}, W = ⌈({len(ids):,} − {seq_len:,}) / {stride:,}⌉ = {len(inputs):,}",
         [Table("Windows, one a row", headings, rows, len(inputs) - len(rows))],
@@ -94,7 +94,7 @@ def cut(n: int, val_fraction: str, seq_len: int) -> Result:
         ),
         Table(
             "Windows that would cross the cut",
-            ["Start s", "Training positions", "Validation positions"],
+            ["Start", "Training positions", "Validation positions"],
             shown,
             len(crossing) - len(shown),
         ),

@@ -38,6 +38,13 @@ def test_the_tie_of_the_cut(index):
     ]
 
 
+def test_only_tests_are_listed_as_tests(index):
+    """`eval_windows` is called in tests, and also by test_pages as it is loaded."""
+    callers = {call.caller for call in index.callers("windows.eval_windows", tests=True)}
+    assert "test_windows.test_every_target_is_scored_exactly_once" in callers
+    assert all(caller.partition(".")[2].startswith("test_") for caller in callers)
+
+
 def test_properties_are_called_by_who_reads_them(index):
     """`Receipt.perplexity` reads `nats_per_token`, and a test reads the results of `evaluate`."""
     name = "scoring.Receipt.nats_per_token"

@@ -93,7 +93,7 @@ const TextToBatches = (() => {
     };
     return {
       summary: `N = ${grouped(N)}, W = ${ceiling(`(${grouped(N)} − ${grouped(T)})`, k, W)}`,
-      tables: [table("Windows, one a row", ["Start s", "Inputs", "Targets"], W, row)],
+      tables: [table("Windows, one a row", ["Start", "Inputs", "Targets"], W, row)],
     };
   }
 
@@ -126,7 +126,7 @@ const TextToBatches = (() => {
       ),
       table(
         "Windows that would cross the cut",
-        ["Start s", "Training positions", "Validation positions"],
+        ["Start", "Training positions", "Validation positions"],
         crossing,
         row,
       ),
