@@ -47,11 +47,11 @@ class Config:
     d_model: int = 128
     """Width of the model; a multiple of twice --n-head."""
     lr: float = 0.03
-    """Highest learning rate of the matrices (Muon); embedding and head (AdamW) take 0.15 of it."""
+    """Highest learning rate of the matrices (Muon); the embedding takes 10 times, the head 0.15."""
     warmup: int = 20
     """Steps over which the learning rate rises; afterwards it falls in a line to 0."""
     weight_decay: float = 0.0
-    """Part of each weight, times the learning rate, that a step takes away."""
+    """Part of each weight but the embedding's, times the learning rate, that a step takes away."""
     clip: float = 1.0
     """Largest norm of the gradient; longer ones are scaled down to it."""
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from model import GPT
 
-_TABLE_RATE = 0.15  # AdamW's learning rate as a part of Muon's: 3e-3 beside 0.02
+_EMBED_RATE, _HEAD_RATE = 10.0, 0.15  # AdamW's learning rates as multiples of Muon's
 
 
 def orthogonalize(matrix: Tensor, steps: int = 3) -> Tensor:
@@ -49,26 +49,26 @@ class Muon(torch.optim.Optimizer):
             for p in group["params"]:
                 average = self.state[p].setdefault("average", torch.zeros_like(p))
                 average.lerp_(p.grad, 1 - group["momentum"])
-                move = orthogonalize(
-                    p.grad.lerp(average, group["momentum"])
-                )  # Nesterov's look ahead
-                scale = math.sqrt(max(1, p.shape[0] / p.shape[1]))
-                p.mul_(1 - group["lr"] * group["weight_decay"]).sub_(
-                    move, alpha=group["lr"] * scale
-                )
+                ahead = p.grad.lerp(average, group["momentum"])  # as Nesterov looks ahead
+                size = group["lr"] * math.sqrt(max(1, p.shape[0] / p.shape[1]))
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.sub_(orthogonalize(ahead), alpha=size)
 
 
 def make_optimizers(
     model: GPT, lr: float, weight_decay: float = 0.0
 ) -> list[torch.optim.Optimizer]:
-    """The two optimisers of a training step; `group["peak"]` keeps each group's highest rate for
-    the schedule."""
-    tables = [model.embed.weight, model.head.weight]
+    """The two optimisers of a step; `group["peak"]` keeps each group's highest rate.
+
+    A row of the embedding meets few gradients, so its rate is high; it does not decay.
+    """
+    tables = [
+        {"params": [model.embed.weight], "lr": _EMBED_RATE * lr, "weight_decay": 0.0},
+        {"params": [model.head.weight], "lr": _HEAD_RATE * lr},
+    ]
     optimizers = [
         Muon(model.matrices(), lr, weight_decay=weight_decay),
-        torch.optim.AdamW(
-            tables, lr * _TABLE_RATE, betas=(0.8, 0.95), weight_decay=weight_decay, fused=True
-        ),
+        torch.optim.AdamW(tables, betas=(0.8, 0.95), weight_decay=weight_decay, fused=True),
     ]
     for optimizer in optimizers:
         for group in optimizer.param_groups:

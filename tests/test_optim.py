@@ -54,4 +54,5 @@ def test_every_weight_has_one_optimiser_and_rates_are_set_by_their_peaks():
     assert len(held) == len(list(model.parameters()))
     set_rate(optimizers, 0.5)
     set_rate(optimizers, 0.25)
-    assert [o.param_groups[0]["lr"] for o in optimizers] == pytest.approx([0.005, 0.00075])
+    rates = [group["lr"] for o in optimizers for group in o.param_groups]
+    assert rates == pytest.approx([0.005, 0.05, 0.00075])  # matrices, embedding, head: a quarter
