@@ -128,8 +128,6 @@ def iterate_batches(
     rows, x, y = order.index.to_numpy(), inputs.to_numpy(), targets.to_numpy()
     batches = range(start, count_batches(len(rows), batch_size))
     picks = (rows[b * batch_size : (b + 1) * batch_size] for b in batches)
-    return ((_gathered(x, pick), _gathered(y, pick)) for pick in picks)
-
-
-def _gathered(rows: np.ndarray, pick: np.ndarray) -> np.ndarray:
-    return rows[pick].astype(np.int64, copy=False)  # (B, T)
+    if x.dtype == y.dtype == np.int64:
+        return ((x[pick], y[pick]) for pick in picks)  # (B, T) each, copied
+    return ((x[pick].astype(np.int64), y[pick].astype(np.int64)) for pick in picks)
