@@ -61,6 +61,7 @@ def main(config: Config) -> int:
     trainer = Trainer(
         model.to(device),
         plan.steps,
+        config.batch_size * config.seq_len,
         lr=config.lr,
         warmup=config.warmup,
         weight_decay=config.weight_decay,

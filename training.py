@@ -20,6 +20,7 @@ class Trainer:
         self,
         model: GPT,
         total_steps: int,
+        batch_targets: int,
         *,
         lr: float,
         warmup: int,
@@ -29,6 +30,7 @@ class Trainer:
         compile: bool = False,
     ) -> None:
         self.model, self.total_steps, self.step = model, total_steps, 0
+        self.batch_targets = batch_targets
         self.warmup, self.clip, self.amp = warmup, clip, amp
         self.optimizers = make_optimizers(model, lr, weight_decay)
         self.forward = torch.compile(model) if compile else model
@@ -37,21 +39,21 @@ class Trainer:
     def train_on(self, xb: np.ndarray, yb: np.ndarray) -> float:
         """Move the weights by one batch `(B, T)`; its mean loss before that, in nats a target.
 
-        Every target weighs the same, and a short last batch moves by the mean of those it has.
+        The gradient is that of the sum over the targets of a full batch, so that every target of a
+        run weighs the same: a short last batch weighs what its targets weigh.
         """
         x, y = (torch.from_numpy(ids).to(self.device, non_blocking=True) for ids in (xb, yb))
         set_rate(self.optimizers, rate_at(self.step, self.total_steps, self.warmup))
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
             logits = self.forward(x)  # (B, T, V)
         total, count = masked_loss(logits.float(), y)
-        loss = total / count
-        loss.backward()
+        (total / self.batch_targets).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad()
         self.step += 1
-        return loss.item()
+        return total.item() / count
 
 
 def choose_device(name: str) -> torch.device:

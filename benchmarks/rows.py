@@ -200,7 +200,7 @@ TRAINER = (
     "ids = encode_corpus(text, tok)\n"
     "inputs, targets = make_windows(split_ids(ids, 0.1)[0], config.seq_len, config.stride)\n"
     "model = GPT(tok.vocab_size, config.n_layer, config.n_head, config.d_model)\n"
-    "trainer = Trainer(model, 1000, lr=config.lr, warmup=config.warmup)\n"
+    "trainer = Trainer(model, 1000, 32 * 64, lr=config.lr, warmup=config.warmup)\n"
     "feed = train.batches(config, inputs, targets)\n"
 )
 

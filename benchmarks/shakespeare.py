@@ -94,7 +94,7 @@ def measure(path: Path) -> dict[str, object]:
         return make
 
     def ours(vocab):
-        return lambda steps: Trainer(GPT(vocab, 3, 2, 128), steps, lr=0.025, warmup=20)
+        return lambda steps: Trainer(GPT(vocab, 3, 2, 128), steps, 16 * T, lr=0.025, warmup=20)
 
     recipe, seconds = race(nano(1e-3), train_chars, 12, None)
     result = {"seconds": seconds, "recipe": score(recipe.model, val_chars, chars)}

@@ -1,6 +1,7 @@
 """The blocks that a page can hold."""
 
 import importlib
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 from xml.etree import ElementTree
@@ -65,9 +66,9 @@ class LiterateBlock(Block):
         """The ties of the project."""
         return self.config["project"].index
 
+    @abstractmethod
     def make(self) -> ElementTree.Element:
         """What the block shows."""
-        raise NotImplementedError
 
 
 class Stated(LiterateBlock):
@@ -188,9 +189,9 @@ class Captioned(LiterateBlock):
         self.caption = element("figcaption")
         return element("figure", self.shown(), self.caption, class_=self.NAME)
 
+    @abstractmethod
     def shown(self) -> ElementTree.Element:
         """The thing shown."""
-        raise NotImplementedError
 
     def on_add(self, block: ElementTree.Element) -> ElementTree.Element:
         """The text goes into the caption."""

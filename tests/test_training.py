@@ -16,7 +16,7 @@ BATCHES = [RNG.integers(0, 20, size=(4, 9)) for _ in range(12)]
 
 def trained(steps: int = 12, **settings) -> tuple[Trainer, list[float]]:
     model = GPT(20, n_layer=1, n_head=2, d_model=16, seed=3)
-    trainer = Trainer(model, 12, **({"lr": 0.02, "warmup": 2} | settings))
+    trainer = Trainer(model, 12, 32, **({"lr": 0.02, "warmup": 2} | settings))
     return trainer, [trainer.train_on(b[:, :-1], b[:, 1:]) for b in BATCHES[:steps]]
 
 
@@ -38,12 +38,41 @@ def test_a_step_moves_along_the_mean_gradient_of_its_targets():
     F.cross_entropy(logits.flatten(0, 1), torch.from_numpy(batch[:, 1:]).flatten()).backward()
     gradient = model.head.weight.grad
     before = model.head.weight.detach().clone()
-    trainer = Trainer(GPT(20, n_layer=1, n_head=2, d_model=16, seed=3), 12, lr=0.02, warmup=0)
+    model = GPT(20, n_layer=1, n_head=2, d_model=16, seed=3)
+    trainer = Trainer(model, 12, 32, lr=0.02, warmup=0)
     trainer.train_on(batch[:, :-1], batch[:, 1:])
     moved = trainer.model.head.weight.detach() - before
     rate = 0.02 * 0.15  # AdamW's first step is its rate against the sign of the gradient
     clear = gradient.abs() > 1e-5
     assert torch.allclose(moved[clear], -rate * gradient.sign()[clear], atol=1e-5)
+
+
+class Weigh:
+    """Stands in for the optimisers: keeps the gradients, moves nothing."""
+
+    param_groups = ()
+
+    def __init__(self, model: GPT) -> None:
+        self.model, self.gradients = model, []
+
+    def step(self) -> None:
+        self.gradients.append(torch.cat([p.grad.flatten() for p in self.model.parameters()]))
+
+    def zero_grad(self) -> None:
+        self.model.zero_grad()
+
+
+def test_a_short_last_batch_weighs_what_its_targets_weigh():
+    """Four windows at once pull as much as three of them and then the fourth."""
+    trainer, _ = trained(0, clip=1e9)
+    torch.nn.init.normal_(trainer.model.head.weight, generator=torch.Generator().manual_seed(0))
+    weigh = Weigh(trainer.model)
+    trainer.optimizers = [weigh]
+    x, y = BATCHES[0][:, :-1], BATCHES[0][:, 1:]
+    losses = [trainer.train_on(x[part], y[part]) for part in (slice(4), slice(3), slice(3, 4))]
+    full, three, one = weigh.gradients
+    assert torch.allclose(full, three + one, atol=1e-6)
+    assert losses[0] == pytest.approx((3 * losses[1] + losses[2]) / 4)  # each is a mean
 
 
 def test_a_long_gradient_is_scaled_down_to_the_clip(monkeypatch):
@@ -71,7 +100,7 @@ def test_learning_a_pattern_brings_the_loss_down():
     """0 1 2 … 19 again and again: after 200 steps the next id is clear."""
     row = np.arange(9)
     model = GPT(20, n_layer=1, n_head=2, d_model=16, seed=3)
-    trainer = Trainer(model, 200, lr=0.05, warmup=5)
+    trainer = Trainer(model, 200, 32, lr=0.05, warmup=5)
     for k in range(200):
         batch = (row + np.arange(4)[:, None] * 5 + k) % 20
         loss = trainer.train_on(batch[:, :-1], batch[:, 1:])
