@@ -85,13 +85,11 @@ def test_a_long_gradient_is_scaled_down_to_the_clip(monkeypatch):
         lambda p, clip: seen.append((real(p := list(p), clip), p)),
     )
     trainer, _ = trained(0, clip=1e-3)
-    steps = [o.step for o in trainer.optimizers]
     norms = []
     trainer.optimizers[0].step = lambda: norms.append(
         torch.cat([p.grad.flatten() for p in trainer.model.parameters()]).norm().item()
     )
     trainer.train_on(BATCHES[0][:, :-1], BATCHES[0][:, 1:])
-    assert steps
     assert seen[0][0] > 1e-3
     assert norms[0] == pytest.approx(1e-3, rel=1e-3)
 
