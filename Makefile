@@ -15,10 +15,10 @@ train: $(READY)
 	$(BIN)/python train.py $(ARGS)
 
 test: $(READY)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 slow: $(READY)
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(BIN)/python -m pytest -m slow -n 2 $(ARGS)
 
 check: $(READY)
 	$(BIN)/python -m ruff check .

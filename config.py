@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 
 DEFAULT_EPOCHS = 3
+# On --resume: what feeds a run is not touched by these; the corpus is held to its digest.
+MAY_CHANGE = {"corpus_path", "eval_stride", "eval_every", "threads", "device", "resume"}
+MAY_CHANGE |= {"plan", "show_rows", "explain", "html"}
 
 
 @dataclass(frozen=True)
@@ -24,15 +27,33 @@ class Config:
     """Rows to read at most, before blank ones are dropped; None reads all."""
     num_merges: int = 1024
     """Merges to learn; the vocabulary is 256 bytes, the merges and an end-of-text."""
+    split: Literal["ids", "documents"] = "ids"
+    """Cut the stream of ids once, or divide the documents before anything is fitted to them."""
     val_fraction: float = 0.1
-    """Part of the ids, cut off at the end, that is kept for validation (ρ)."""
+    """Part that is kept for validation (ρ): of the ids, at the end; or of the documents."""
+    test_fraction: float = 0.0
+    """Part of the documents that is scored once, when training is over."""
+    group_column: str | None = None
+    """Column that says which documents stay on one side. None: those with the same text."""
 
+    layout: Literal["text", "eot", "packed"] = "text"
+    """The stream: a newline after each document, an end-of-text, or rows of --seq-len + 1 ids."""
+    boundaries: Literal["continuous", "isolated"] = "continuous"
+    """Whether a document may look at those before it, or is kept apart."""
+    packing: Literal["best-fit", "sequential"] = "best-fit"
+    """Rows: with as little padding as can be, or in the order of the documents."""
+    long_doc: Literal["fragment", "truncate", "drop"] = "fragment"
+    """A document longer than a row: cut into pieces, cut off, or left out."""
+    tail: Literal["pad", "drop"] = "pad"
+    """The last row of sequential packing, if it is not full: padded, or left out."""
     seq_len: int = 64
     """Targets in one window (T)."""
     stride: int = 32
     """Ids from one window's start to the next (k)."""
     batch_size: int = 32
     """Windows in one batch (B)."""
+    sampling: Literal["epoch", "random"] = "epoch"
+    """Each window once an epoch, or windows from anywhere, drawn by the number of the step."""
     shuffle: Literal["pandas", "none"] = "pandas"
     """Order of the windows in an epoch: pandas' for the seed --seed + epoch, or as in the text."""
     epochs: int | None = None
@@ -72,13 +93,26 @@ class Config:
 
     name: str | None = None
     """Name of the run's folder under runs/. None: the next free number."""
+    resume: str | None = None
+    """Go on with a stopped run: its folder, such as runs/001, or last. Settings are the run's."""
     plan: bool = False
     """Show what would be done, and stop before training."""
+    show_rows: int | None = None
+    """Show so many training windows in colour, with what counts in them, and stop."""
+    explain: int | None = None
+    """Show where each token of this training window came from, and stop."""
+    html: str | None = None
+    """File to write what --explain shows to, as a page."""
 
     @property
     def n_epochs(self) -> int:
         """Epochs to train for, if it is not steps that count."""
         return self.epochs or DEFAULT_EPOCHS
+
+    @property
+    def window_stride(self) -> int:
+        """Ids from one training window's start to the next: in packed rows, a row."""
+        return self.seq_len + 1 if self.layout == "packed" else self.stride
 
     @property
     def val_stride(self) -> int:
@@ -101,7 +135,7 @@ class Config:
                 getattr(self, name) >= 1,
                 f"{_flag(name)} must be at least 1, got {getattr(self, name)}",
             )
-        for name in ("max_rows", "epochs", "steps"):
+        for name in ("max_rows", "epochs", "steps", "show_rows"):
             value = getattr(self, name)
             _need(value is None or value >= 1, f"{_flag(name)} must be at least 1, got {value}")
         for name in ("num_merges", "warmup", "seed"):
@@ -120,6 +154,7 @@ class Config:
             0 < self.val_fraction < 1,
             f"--val-fraction must be above 0 and below 1, got {self.val_fraction}",
         )
+        self._check_documents()
         _need(
             self.epochs is None or self.steps is None,
             "--epochs and --steps both set the length of the run; give one of them",
@@ -134,15 +169,90 @@ class Config:
             f"got {self.eval_stride}",
         )
         _need(
+            self.sampling == "epoch" or self.shuffle == "pandas",
+            "--shuffle none is an order of an epoch; --sampling random draws by the step, without",
+        )
+        _need(
             self.name is None
             or (self.name not in ("", ".", "..") and not set(self.name) & set('/\\:*?"<>|\0')),
             f"--name must be a plain folder name, got {self.name!r}",
         )
 
+    def _check_documents(self) -> None:
+        """Refuse what does not go together in splitting, laying out and packing documents."""
+        packed, defaults = self.layout == "packed", Config
+        _need(
+            self.test_fraction >= 0 and self.val_fraction + self.test_fraction < 1,
+            "--val-fraction and --test-fraction must leave something to train on, got "
+            f"{self.val_fraction} and {self.test_fraction}",
+        )
+        for name in ("test_fraction", "group_column"):
+            _need(
+                getattr(self, name) == getattr(defaults, name) or self.split == "documents",
+                f"{_flag(name)} divides documents, so it needs --split documents",
+            )
+        for name in ("packing", "long_doc", "tail"):
+            _need(
+                getattr(self, name) == getattr(defaults, name) or packed,
+                f"{_flag(name)} says how rows are packed, so it needs --layout packed",
+            )
+        _need(
+            self.boundaries == "continuous" or self.layout != "text",
+            "--boundaries isolated needs --layout eot or packed: in one text, tokens may be of "
+            "two documents",
+        )
+        _need(
+            not packed or self.split == "documents",
+            "--layout packed needs --split documents, for a cut through rows would mix the sides",
+        )
+        _need(
+            not packed or self.sampling == "epoch",
+            "--layout packed has rows to take in epochs; --sampling random would begin inside them",
+        )
+        _need(
+            not packed or self.stride == defaults.stride,
+            "--layout packed moves on by its rows, --seq-len + 1 ids; leave --stride out",
+        )
+        _need(
+            self.tail == "pad" or self.packing == "sequential",
+            "--tail drop needs --packing sequential: best fit leaves no row at the end",
+        )
+        _need(self.html is None or self.explain is not None, "--html is a page of --explain W")
+        _need(
+            self.explain is None or self.explain >= 0,
+            f"--explain must be 0 or more, got {self.explain}",
+        )
 
-def parse(args: Sequence[str] | None = None) -> Config:
-    """The settings of a command line, `sys.argv` if None; a misspelt one exits with 2."""
-    return tyro.cli(Config, args=args, prog="python train.py")
+
+def parse(args: Sequence[str] | None = None, default: Config | None = None) -> Config:
+    """The settings of a command line, `sys.argv` if None; a misspelt one exits with 2.
+
+    What is not given is taken from `default`.
+    """
+    return tyro.cli(Config, args=args, default=default, prog="python train.py")
+
+
+def read_settings(written: dict[str, Any], where: str) -> Config:
+    """The settings in the `config.json` of a run, each with its type looked at."""
+    hints = get_type_hints(Config)
+    for name, value in written.items():
+        if name not in hints:
+            raise ValueError(f"{where} has {name!r}, a setting that is not known here")
+        choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
+        if value not in choices if choices else not isinstance(value, hints[name]):
+            raise ValueError(f"{where} has {value!r:.40} for {name!r}, which cannot be")
+    return Config(**written)
+
+
+def check_unchanged(now: Config, before: Config) -> None:
+    """Refuse to go on with a run under settings that would make it another run."""
+    for field in fields(Config):
+        was, wanted = getattr(before, field.name), getattr(now, field.name)
+        _need(
+            was == wanted or field.name in MAY_CHANGE,
+            f"{_flag(field.name)} was {was} in this run and cannot change on --resume; "
+            f"got {wanted}: leave it out, or start a new run",
+        )
 
 
 def _need(holds: bool, message: str) -> None:

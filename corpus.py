@@ -1,16 +1,23 @@
-"""File → documents, and a report of what was read."""
+"""File → documents, and a report of what was read; which side owns which: `sides.py`."""
 
 import hashlib
 import logging
 import os
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from readers import read_cells
+from readers import read_rows
+from sides import assign_splits as assign_splits  # given from here, too
+from sides import audit_split as audit_split
+from sides import text_groups
 
 log = logging.getLogger("corpus")
+
+EOT = "<|endoftext|>"
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ def load_documents(
     max_rows: int | None = None,
     *,
     encoding: str = "utf-8",
+    group_column: str | None = None,
 ) -> pd.DataFrame:
     """The documents of a file: one row each, indexed by `doc_id`, the record's number from 0.
 
@@ -65,6 +73,10 @@ def load_documents(
     document. Texts are stripped; missing and blank ones are dropped and leave a gap in `doc_id`.
     `max_rows` limits the rows read, before any is dropped. `frame.attrs["intake"]` is the
     `IntakeReport`, which is also logged.
+
+    Documents of one `group` stay together when sides are assigned. It is the text itself, in
+    Unicode's form NFC, or the stripped cell of `group_column`; same text, same group.
+    `frame.attrs["unidata_version"]` is the Unicode version of that form.
 
     >>> load_documents("data/corpus.csv", max_rows=2)["text"].str[:24]
     doc_id
@@ -74,8 +86,8 @@ def load_documents(
 
     Raises:
         ValueError: For anything that would lose or invent text (a missing column, a row with too
-            many or too few fields, an open quote, undecodable bytes, …), with file, line or row,
-            what was found and the way out.
+            many or too few fields, an open quote, undecodable bytes, …), a blank group, and one
+            text in two groups, with file, line or row, what was found and the way out.
         OSError: When the file cannot be read.
     """
     if max_rows is not None and max_rows < 1:
@@ -83,12 +95,16 @@ def load_documents(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file")
+    columns = [column] if group_column is None else [column, group_column]
     texts: dict[int, str] = {}
+    named: dict[int, str] = {}
     rows = size = 0
-    for rows, (where, cell) in enumerate(read_cells(path, column, encoding), 1):
-        if text := (cell or "").strip():
+    for rows, (where, cells) in enumerate(read_rows(path, columns, encoding), 1):
+        if text := (cells[0] or "").strip():
             size += _utf8_size(text, where)
             texts[rows - 1] = text
+            if group_column is not None:
+                named[rows - 1] = _group_name(cells[1], group_column, where)
         if rows == max_rows:
             break
     if not texts:
@@ -96,8 +112,12 @@ def load_documents(
             f"{path}: {rows} rows read, and none has text in column {column!r}; nothing is left"
         )
     documents = pd.DataFrame({"text": pd.Series(texts, dtype="str")}).rename_axis("doc_id")
+    documents["group"] = text_groups(documents["text"])
+    if group_column is not None:
+        documents["group"] = _named_groups(documents["group"], named, path)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    documents.attrs["unidata_version"] = unicodedata.unidata_version
     documents.attrs["intake"] = report = IntakeReport(
         path=path.as_posix(),
         sha256=sha256,
@@ -121,3 +141,36 @@ def _utf8_size(text: str, where: str) -> int:
             f"{where}: character {error.start + 1} of the text is {text[error.start]!r}, half of a "
             "surrogate pair; write the whole character, or take it out"
         ) from None
+
+
+def _group_name(cell: str | None, column: str, where: str) -> str:
+    if not (name := (cell or "").strip()):
+        raise ValueError(f"{where}: the group in column {column!r} is blank; every text needs one")
+    _utf8_size(name, where)
+    return name
+
+
+def _named_groups(by_text: pd.Series, named: dict[int, str], path: Path) -> pd.Series:
+    """The groups of a column, which must not part two documents of one text."""
+    groups = pd.Series(named, dtype="str")
+    pairs = pd.DataFrame({"text": by_text, "group": groups}).drop_duplicates()
+    parted = pairs[pairs["text"].duplicated(keep=False)].sort_values("text", kind="stable")
+    if len(parted):
+        (one, other), (its, another) = parted.index[:2], parted["group"].iloc[:2]
+        raise ValueError(
+            f"{path}: records {one} and {other} (from 0) hold one text, in group {its!r} and in "
+            f"{another!r}; give both the same group, or leave one out"
+        )
+    return groups
+
+
+def join_with_eot(texts: Iterable[str]) -> str:
+    """The texts with `<|endoftext|>` between them: nine among ten, none at the end (seed 000).
+
+    A text that holds those characters itself cannot be told from two; `stream.encode_documents`
+    keeps it apart.
+
+    >>> join_with_eot(["hello", "world"])
+    'hello<|endoftext|>world'
+    """
+    return EOT.join(texts)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from corpus import CorpusText, load_documents
 from tokenizer import Tokenizer, learn_merges
-from windows import check_sizes, count_batches, rows_view
+from windows import check_sizes, count_batches, rows_view, window_order
 
 log = logging.getLogger("data")
 
@@ -25,6 +25,7 @@ def load_corpus(
     max_rows: int | None = None,
     *,
     encoding: str = "utf-8",
+    group_column: str | None = None,
 ) -> str:
     """One text: the rows of `column`, stripped, a newline after each; blank rows are left out.
 
@@ -36,7 +37,8 @@ def load_corpus(
     >>> text[:24], len(text.documents)
     ('Nell had a pumpkin in th', 2)
     """
-    return CorpusText.join(load_documents(path, column, max_rows, encoding=encoding))
+    settings = {"encoding": encoding, "group_column": group_column}
+    return CorpusText.join(load_documents(path, column, max_rows, **settings))
 
 
 def build_tokenizer(text: str, num_merges: int) -> Tokenizer:
@@ -106,8 +108,8 @@ def iterate_batches(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Batches `(xb, yb)` of one epoch, int64 `(B, T)`: each window once; the last may be short.
 
-    The order is pandas' for `rng`, which moves on, or that of the frames if not `shuffle`. `start`
-    is the first batch to give, for going on inside an epoch.
+    The order is the one that pandas' `sample(frac=1)` draws from `rng`, which moves on, or that of
+    the frames if not `shuffle`. `start` is the first batch to give, for going on inside an epoch.
 
     >>> inputs, targets = make_windows(np.arange(12), seq_len=2)
     >>> batches = iterate_batches(inputs, targets, 4, np.random.default_rng(42))
@@ -116,16 +118,10 @@ def iterate_batches(
     """
     if inputs.shape != targets.shape or not inputs.index.equals(targets.index):
         raise ValueError(f"inputs {inputs.shape} and targets {targets.shape} must be of one index")
-    if shuffle and not isinstance(rng, np.random.Generator):
-        raise TypeError(
-            f"to shuffle, give a generator such as np.random.default_rng(42), not {rng}"
-        )
     if start < 0:
         raise ValueError(f"start must be 0 or more, got {start}")
-    order = pd.DataFrame(index=pd.RangeIndex(len(inputs)))  # no columns, so no window is copied
-    if shuffle:
-        order = order.sample(frac=1, random_state=rng)
-    rows, x, y = order.index.to_numpy(), inputs.to_numpy(), targets.to_numpy()
+    rows = window_order(len(inputs), rng) if shuffle else np.arange(len(inputs))
+    x, y = inputs.to_numpy(), targets.to_numpy()
     batches = range(start, count_batches(len(rows), batch_size))
     picks = (rows[b * batch_size : (b + 1) * batch_size] for b in batches)
     if x.dtype == y.dtype == np.int64:

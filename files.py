@@ -1,9 +1,15 @@
-"""A file appears whole or not at all."""
+"""A file, or a folder of files, appears whole or not at all."""
 
+import json
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+_ASIDE = re.compile(r"\.\d+\.tmp(\.\w+)?")
 
 
 @contextmanager
@@ -20,14 +26,89 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     'all of it'
     """
     path = Path(path)
-    temporary = path.with_name(
-        f".{path.stem}.{os.getpid()}{path.suffix}"
-    )  # writers look at suffixes
+    temporary = _aside(path)
     try:
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        _to_disk(temporary)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        _name(error, path)
         raise
+
+
+@contextmanager
+def folder_written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The same for a folder with the files in it: `path` must be new."""
+    path = Path(path)
+    temporary = _aside(path)
+    try:
+        temporary.mkdir()
+        yield temporary
+        for file in temporary.iterdir():
+            _to_disk(file)
+        temporary.rename(path)
+        _names_to_disk(path.parent)
+    except BaseException as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        _name(error, path)
+        raise
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process left half-written in `folder`; nobody else may write there."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if _ASIDE.search(path.name):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 with `\\n` line ends, whole or not at all."""
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON, indented, whole or not at all."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object of a file.
+
+    Raises:
+        ValueError: When it is damaged, or holds something else than an object.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{path.as_posix()} is damaged, no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.as_posix()} should hold a JSON object, it holds {content!r:.40}")
+    return content
+
+
+def _aside(path: Path) -> Path:
+    """A name of this process beside `path`, with its suffix, because writers look at suffixes."""
+    return path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+
+
+def _name(error: BaseException, path: Path) -> None:
+    """Say which file a full disk is about: a failed write does not know its name."""
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        error.filename = path.as_posix()
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _names_to_disk(folder: Path) -> None:
+    """Make a rename last; Windows has no such call, and needs none."""
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,4 +1,4 @@
-"""A small modern GPT: ids in, a row of logits a position out. It obeys the mask it is given.
+"""A small modern GPT: ids in, a row of logits a position out. It keeps documents apart if asked.
 
 Rotary positions, RMS norm before each part, normalised queries and keys, GELU, no biases.
 The parts that write into the residual stream and the head start at zero, so an untrained model
@@ -8,6 +8,8 @@ finds every token equally likely.
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from attention import Attend, attention_mask, choose_attention, positions
 
 
 def rms_norm(x: Tensor) -> Tensor:
@@ -42,14 +44,33 @@ class Block(nn.Module):
         self.up = nn.Linear(d_model, 4 * d_model, bias=False)
         self.down = nn.Linear(4 * d_model, d_model, bias=False)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> Tensor:
-        """`x` `(B, T, d)` after this block."""
-        B, T, d = x.shape
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, attend: Attend) -> Tensor:
+        """`x` `(B, T, d)` after this block; places look at each other in `attend` alone."""
+        B, T, _ = x.shape
         qkv = self.qkv(rms_norm(x)).view(B, T, 3, self.n_head, -1)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, h, T, d/h) each
         q, k = rotate(rms_norm(q), cos, sin), rotate(rms_norm(k), cos, sin)
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
-        x = x + self.mix(y.transpose(1, 2).reshape(B, T, d))  # y was (B, h, T, d/h)
+        return self._after(x, attend(q, k, v))
+
+    def tail(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
+        """The last n places `(B, n, d)` of what `forward` gives, for a mask `(B, n, T)`.
+
+        Only these places ask: keys and values are made for all T, the rest for n.
+        """
+        B, T, d = x.shape
+        n = mask.shape[1]
+        to_q, to_kv = self.qkv.weight.split((d, 2 * d))
+        q = F.linear(rms_norm(x[:, -n:]), to_q).view(B, n, self.n_head, -1).transpose(1, 2)
+        kv = F.linear(rms_norm(x), to_kv).view(B, T, 2, self.n_head, -1)
+        k, v = kv.permute(2, 0, 3, 1, 4)  # (B, h, T, d/h) each; q is (B, h, n, d/h)
+        q = rotate(rms_norm(q), cos[..., -n:, :], sin[..., -n:, :])
+        k = rotate(rms_norm(k), cos, sin)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask.unsqueeze(1))
+        return self._after(x[:, -n:], y)
+
+    def _after(self, x: Tensor, y: Tensor) -> Tensor:
+        """`x` with what attention found, `y` `(B, h, T, d/h)`, then with the perceptron's part."""
+        x = x + self.mix(y.transpose(1, 2).flatten(2))
         return x + self.down(F.gelu(self.up(rms_norm(x))))
 
 
@@ -84,22 +105,53 @@ class GPT(nn.Module):
             nn.init.zeros_(block.mix.weight)
             nn.init.zeros_(block.down.weight)
 
-    def forward(
-        self, ids: Tensor, attention_mask: Tensor | None = None, position_ids: Tensor | None = None
-    ) -> Tensor:
-        """The logits. In `attention_mask` bool `(B, T, T)` True = may attend; None = plain causal.
+    def forward(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
+        """The logits. Each place sees the ids up to it; with `segments`, those of its document.
 
-        `position_ids` are `(B, T)` or `(T,)`, from 0 unless given.
+        `segments` `(B, T)` number the spans, with 0 for padding, whose logits mean nothing. Then
+        positions count from 0 in each document, and it gets the logits that it would get alone.
         """
-        if position_ids is None:
-            position_ids = torch.arange(ids.shape[1], device=ids.device)
-        if attention_mask is not None:
-            attention_mask = attention_mask.unsqueeze(1)  # (B, 1, T, T): the same for every head
-        cos, sin = rotary(position_ids, self.head_size)
-        x = rms_norm(self.embed(ids))  # (B, T, d)
+        x, cos, sin = self._enter(ids, segments)
+        attend = choose_attention(segments)
         for block in self.blocks:
-            x = block(x, cos, sin, attention_mask)
+            x = block(x, cos, sin, attend)
         return self.head(rms_norm(x))  # (B, T, d) x (d, V) -> (B, T, V)
+
+    def tail_logits(self, ids: Tensor, n: int, segments: Tensor | None = None) -> Tensor:
+        """The logits `(B, n, V)` of the last `n` places: those of `forward`, for less work.
+
+        The last block and the head work on these places alone. No other block can leave a place
+        out, because the last one looks at them all. A subclass with a `forward` of its own needs
+        this of its own too.
+
+        >>> model = GPT(vocab_size=512, n_layer=2, n_head=4, d_model=32)
+        >>> model.tail_logits(torch.tensor([[3, 1, 4]]), 2).shape
+        torch.Size([1, 2, 512])
+        """
+        T = ids.shape[1]
+        if not 1 <= n <= T:
+            raise ValueError(f"n must be from 1 to {T}, the places of a window; got {n}")
+        x, cos, sin = self._enter(ids, segments)
+        attend = choose_attention(segments)
+        *blocks, last = self.blocks
+        for block in blocks:
+            x = block(x, cos, sin, attend)
+        mask = attention_mask(torch.zeros_like(ids[:1]) if segments is None else segments, n)
+        x = last.tail(x, cos, sin, mask)
+        return self.head(rms_norm(x))  # (B, n, d) x (d, V) -> (B, n, V)
+
+    def _enter(self, ids: Tensor, segments: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """What goes into the blocks: `x` `(B, T, d)`, cosine and sine of the positions."""
+        if segments is None:
+            places = torch.arange(ids.shape[1], device=ids.device)
+        elif segments.shape == ids.shape:
+            places = positions(segments)
+        else:
+            raise ValueError(
+                f"segments must have the shape of ids, {tuple(ids.shape)}; got "
+                f"{tuple(segments.shape)}; a window's T + 1 segments lose the last one here"
+            )
+        return rms_norm(self.embed(ids)), *rotary(places, self.head_size)
 
     def matrices(self) -> list[nn.Parameter]:
         """The matrices inside the blocks: what Muon trains. Embedding and head are tables."""

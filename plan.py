@@ -5,7 +5,14 @@ from fractions import Fraction
 
 from stream import Stream
 from tokenizer import Tokenizer
-from windows import count_batches, count_steps, count_unused, count_windows, eval_windows
+from windows import (
+    count_batches,
+    count_passes,
+    count_steps,
+    count_unused,
+    count_windows,
+    eval_windows,
+)
 
 
 def check_sides(n_train: int, n_val: int, seq_len: int) -> None:
@@ -52,18 +59,23 @@ class Plan:
     batch_size: int
     epochs: int
     step_limit: int | None
+    sampling: str
     matrix_parameters: int
     table_parameters: int
 
     @property
     def train_windows(self) -> int:
-        """Windows of the training side, W."""
-        return count_windows(self.cut, self.seq_len, self.stride)
+        """Windows of the training side, W; to draw from, if sampling is random."""
+        return count_windows(self.cut, self.seq_len, self._step_between)
 
     @property
     def unused_ids(self) -> int:
         """Training ids that are in no window."""
-        return count_unused(self.cut, self.seq_len, self.stride)
+        return count_unused(self.cut, self.seq_len, self._step_between)
+
+    @property
+    def _step_between(self) -> int:
+        return 1 if self.sampling == "random" else self.stride
 
     @property
     def val_windows(self) -> int:
@@ -72,20 +84,29 @@ class Plan:
 
     @property
     def batches_per_epoch(self) -> int:
-        """Batches that give each training window once."""
-        return count_batches(self.train_windows, self.batch_size)
+        """Batches that give each window at the stride once; random sampling takes as many."""
+        windows = count_windows(self.cut, self.seq_len, self.stride)
+        return count_batches(windows, self.batch_size)
 
     @property
     def steps(self) -> int:
         """Training steps: the limit if there is one, else those of all epochs."""
-        return self.step_limit or count_steps(self.train_windows, self.batch_size, self.epochs)
+        windows = count_windows(self.cut, self.seq_len, self.stride)
+        return self.step_limit or count_steps(windows, self.batch_size, self.epochs)
 
     @property
     def passes(self) -> float:
         """How often a training target is predicted on average, in all windows that hold it."""
+        if self.sampling == "random":
+            return count_passes(self.steps * self.batch_size, self.seq_len, self.cut)
         epochs, batches = divmod(self.steps, self.batches_per_epoch)
         windows = epochs * self.train_windows + min(batches * self.batch_size, self.train_windows)
-        return windows * self.seq_len / (self.cut - 1)
+        return count_passes(windows, self.seq_len, self.cut)
+
+    @property
+    def val_passes(self) -> float:
+        """How often a validation target is predicted, to be scored once."""
+        return count_passes(self.val_windows, self.seq_len, self.ids - self.cut)
 
     @property
     def parameters(self) -> int:

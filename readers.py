@@ -1,4 +1,4 @@
-"""One column of a file, cell by cell, or a refusal that names the place.
+"""Columns of a file, row by row, or a refusal that names the place.
 
 No pandas call refuses all that must be refused (docs/decisions.md), so rows are read by the `csv`
 module in strict mode, by `json.loads` a line, or by pyarrow. Text is text: `NA`, `007` and `1e5`
@@ -11,7 +11,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -20,17 +20,17 @@ import pyarrow
 import pyarrow.parquet
 from tqdm import tqdm
 
-Cells = Iterator[tuple[str, str | None]]  # where a row stands, for messages; its cell or None
+Rows = Iterator[tuple[str, list[str | None]]]  # where a row stands, for messages; its cells
 
 _LONE_CR = "\udc0d"  # stands for a CR that ends no line; valid text cannot hold it
 _FIELD_LIMIT = 2**31 - 1  # the csv module's own, 131,072 characters, is too short for a book
 
 
-def read_cells(path: Path, column: str, encoding: str) -> Cells:
-    """Each row's cell of `column`, by the reader that the file's name asks for."""
+def read_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
+    """Each row's cells of `columns`, by the reader that the file's name asks for."""
     for ending, reader in _READERS.items():
         if path.name.lower().endswith(ending):
-            return reader(path, column, encoding)
+            return reader(path, columns, encoding)
     raise ValueError(
         f"{path}: cannot read this kind of file; its name must end in {', '.join(_READERS)}"
     )
@@ -39,20 +39,21 @@ def read_cells(path: Path, column: str, encoding: str) -> Cells:
 # ---- CSV
 
 
-def _csv_cells(path: Path, column: str, encoding: str) -> Cells:
+def _csv_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
     limit = csv.field_size_limit(_FIELD_LIMIT)  # process-wide: put back below
     line = 1
     try:
         with _text_lines(path, encoding) as lines:
             reader = csv.reader(map(_hide_lone_cr, lines), strict=True)
             header = next(filter(None, reader), [])
-            place = _column_place(path, header, column)
+            places = [_column_place(path, header, column) for column in columns]
             line = reader.line_num + 1
             for row in reader:
                 if row and len(row) != len(header):
                     raise ValueError(_wrong_width(path, line, row, header))
                 if row:
-                    yield f"{path}, line {line}", row[place].replace(_LONE_CR, "\r")
+                    cells = [row[place].replace(_LONE_CR, "\r") for place in places]
+                    yield f"{path}, line {line}", cells
                 line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(f"{path}, line {line}: {_not_csv(error)}") from None
@@ -103,7 +104,7 @@ class _Pairs(list):
     """A JSON object as its (key, value) pairs, so that a key that stands twice is seen."""
 
 
-def _jsonl_cells(path: Path, column: str, encoding: str) -> Cells:
+def _jsonl_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
     seen: dict[str, None] = {}
     with _text_lines(path, encoding) as lines:
         for number, line in enumerate(lines, 1):
@@ -111,10 +112,11 @@ def _jsonl_cells(path: Path, column: str, encoding: str) -> Cells:
                 where = f"{path}, line {number}"
                 pairs = _json_object(line, where)
                 seen |= dict.fromkeys(key for key, _ in pairs)
-                yield where, _json_text(pairs, column, where)
-    if column not in seen:
-        names = ", ".join(map(repr, seen))[:200] or "no keys at all"
-        raise ValueError(f"{path}: key {column!r} is in no line; the file has {names}")
+                yield where, [_json_text(pairs, column, where) for column in columns]
+    for column in columns:
+        if column not in seen:
+            names = ", ".join(map(repr, seen))[:200] or "no keys at all"
+            raise ValueError(f"{path}: key {column!r} is in no line; the file has {names}")
 
 
 def _json_object(line: str, where: str) -> _Pairs:
@@ -145,15 +147,16 @@ def _json_text(pairs: _Pairs, column: str, where: str) -> str | None:
     return values[0]
 
 
-def _parquet_cells(path: Path, column: str, encoding: str) -> Cells:
+def _parquet_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            kind = file.schema_arrow.types[_column_place(path, names, column)]
-            if "string" not in str(kind):
-                raise ValueError(
-                    f"{path}: column {column!r} is of type {kind}; a text column holds strings"
-                )
+            for column in columns:
+                place = _column_place(path, file.schema_arrow.names, column)
+                kind = file.schema_arrow.types[place]
+                if "string" not in str(kind):
+                    raise ValueError(
+                        f"{path}: column {column!r} is of type {kind}; a text column holds strings"
+                    )
             bar = tqdm(
                 desc=f"reading {path.name}",
                 total=file.metadata.num_rows,
@@ -162,9 +165,10 @@ def _parquet_cells(path: Path, column: str, encoding: str) -> Cells:
                 disable=None,
             )
             with bar:
-                for batch in file.iter_batches(batch_size=1024, columns=[column]):
-                    for cell in batch.column(0).to_pylist():
-                        yield f"{path}, row {bar.n}", cell
+                for batch in file.iter_batches(batch_size=1024, columns=[*set(columns)]):
+                    lists = [batch[column].to_pylist() for column in columns]
+                    for cells in zip(*lists, strict=True):
+                        yield f"{path}, row {bar.n}", list(cells)
                         bar.update()
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         raise ValueError(
@@ -172,19 +176,21 @@ def _parquet_cells(path: Path, column: str, encoding: str) -> Cells:
         ) from None
 
 
-def _txt_cells(path: Path, column: str, encoding: str) -> Cells:
+def _txt_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
+    if len(columns) > 1:
+        raise ValueError(f"{path}: a text file is one document without a column {columns[1]!r}")
     with _text_lines(path, encoding) as lines:
-        yield str(path), "".join(lines)
+        yield str(path), ["".join(lines)]
 
 
 _READERS = {
-    ".csv": _csv_cells,
-    ".csv.gz": _csv_cells,
-    ".jsonl": _jsonl_cells,
-    ".jsonl.gz": _jsonl_cells,
-    ".parquet": _parquet_cells,
-    ".txt": _txt_cells,
-    ".txt.gz": _txt_cells,
+    ".csv": _csv_rows,
+    ".csv.gz": _csv_rows,
+    ".jsonl": _jsonl_rows,
+    ".jsonl.gz": _jsonl_rows,
+    ".parquet": _parquet_rows,
+    ".txt": _txt_rows,
+    ".txt.gz": _txt_rows,
 }
 
 

@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from batches import repeat_share
 from model import GPT, sample
 from plan import Plan
 from scoring import Receipt
@@ -53,12 +55,12 @@ def plan_table(plan: Plan) -> "Table":
             ),
             ("ids N", f"{plan.ids:,}", f"{plan.text_bytes / plan.ids:.2f} bytes each"),
             ("cut", f"{plan.cut:,}", f"that many to train on, {val:,} to validate"),
+            ("training windows W", f"{plan.train_windows:,}", _windows_told(plan)),
             (
-                "training windows W",
-                f"{plan.train_windows:,}",
-                f"{plan.unused_ids:,} ids are in none",
+                "validation windows",
+                f"{plan.val_windows:,}",
+                f"each target scored once, in {plan.val_passes:.2f} passes",
             ),
-            ("validation windows", f"{plan.val_windows:,}", "each target scored once"),
             (
                 "batches per epoch",
                 f"{plan.batches_per_epoch:,}",
@@ -74,6 +76,13 @@ def plan_table(plan: Plan) -> "Table":
             ("logits of a batch", _mb(plan.logits_bytes), "the largest array of a step"),
         ],
     )
+
+
+def _windows_told(plan: Plan) -> str:
+    if plan.sampling == "random":
+        share = repeat_share(plan.train_windows, plan.steps * plan.batch_size)
+        return f"{share:.1%} of the draws repeat one"
+    return f"{plan.unused_ids:,} ids are in none"
 
 
 def _mb(size: int) -> str:
@@ -109,11 +118,20 @@ def progress_line(
     )
 
 
-def receipt_table(receipt: Receipt) -> "Table":
+def sides_table(sizes: pd.DataFrame) -> "Table":
+    """How much each side has."""
+    rows = [
+        (side, *(f"{value:,}" for value in row))
+        for side, row in zip(sizes.index, sizes.itertuples(index=False), strict=True)
+    ]
+    return _table("Sides", rows, ("side", *sizes.columns))
+
+
+def receipt_table(receipt: Receipt, title: str = "Receipt") -> "Table":
     """What was scored, by which scheme, and the result."""
     shown = {float: "{:,.4f}", int: "{:,}", str: "{:.32}"}
     rows = receipt.as_dict().items()
-    return _table("Receipt", [(k.replace("_", " "), shown[type(v)].format(v)) for k, v in rows])
+    return _table(title, [(k.replace("_", " "), shown[type(v)].format(v)) for k, v in rows])
 
 
 @dataclass(frozen=True)
@@ -140,13 +158,23 @@ class Samples:
 
 
 def write_samples(
-    model: GPT, tok: Tokenizer, corpus: str, seq_len: int, seed: int, n: int = 3, tokens: int = 120
+    model: GPT,
+    tok: Tokenizer,
+    prompt: list[int],
+    corpus: str,
+    seq_len: int,
+    seed: int,
+    n: int = 3,
+    tokens: int = 120,
 ) -> Samples:
-    """`n` texts of `tokens` tokens, each begun after a newline, where documents begin."""
-    prompt = tok.encode("\n")
-    texts = [
-        tok.decode(sample(model, prompt, tokens, seq_len, seed=seed + k)).strip() for k in range(n)
-    ]
+    """`n` texts of up to `tokens` tokens after `prompt`, which is part of them.
+
+    A text ends where the model says so, with an end-of-text.
+    """
+    drawn = [sample(model, prompt, tokens, seq_len, seed=seed + k) for k in range(n)]
+    ended = [list(takewhile(lambda token: token != tok.eot_id, ids)) for ids in drawn]
+    begun = [token for token in prompt if token != tok.eot_id]
+    texts = [tok.decode(begun + ids).strip() for ids in ended]
     known = set(_WORD.findall(corpus.lower()))
     words = [
         word for text in texts for word in _WORD.findall(text.lower())[:-1]

@@ -1,18 +1,22 @@
 """What a run leaves in its folder: settings, losses, plot, receipt, samples and the model."""
 
-import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
-import safetensors.torch
+from filelock import FileLock, Timeout
 from matplotlib.figure import Figure
 
-from files import written_whole
+import checkpoint
+from files import read_json, sweep, write_text, written_whole
 from model import GPT
 from scoring import Receipt
 from tokenizer import Tokenizer
+
+_STEP = ["step", "targets", "train_loss"]
+_VALIDATION = ["step", "val_loss", "val_bits_per_byte"]
 
 
 def new_folder(root: Path, name: str | None = None) -> Path:
@@ -38,15 +42,34 @@ def new_folder(root: Path, name: str | None = None) -> Path:
             number += 1
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 with `\\n` line ends, whole or not at all."""
-    with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+def find(root: Path, which: str) -> Path:
+    """The folder of a run: `which` itself, or for `last` the one in `root` that was saved last."""
+    if which != "last":
+        if not (Path(which) / "config.json").is_file():
+            raise FileNotFoundError(f"{which}: there is no run to go on with; try --resume last")
+        return Path(which)
+    saved = list(root.glob("*/checkpoint/*/state.json"))
+    if not saved:
+        raise FileNotFoundError(f"{root.as_posix()}: no run there has a checkpoint to go on with")
+    return max(saved, key=lambda path: path.stat().st_mtime_ns).parents[2]
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON, indented, whole or not at all."""
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Keep the folder of a run for this process, and clear what a killed one left half-written.
+
+    Raises:
+        ValueError: When another process is at work in it.
+    """
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            for place in (folder, folder / "checkpoint"):
+                sweep(place)
+            yield
+    except Timeout:
+        raise ValueError(
+            f"{folder.as_posix()} is in use by another process; wait for its end, or stop it"
+        ) from None
 
 
 class Losses:
@@ -56,6 +79,26 @@ class Losses:
         self.folder = folder
         self.steps: list[tuple[int, int, float]] = []
         self.validations: list[tuple[int, float, float]] = []
+
+    @classmethod
+    def read(cls, folder: Path, step: int, eval_every: int) -> "Losses":
+        """The losses up to `step`, as they were; without the validation of a stop in between."""
+        losses, path = cls(folder), folder / "metrics.csv"
+        if step == 0:
+            return losses
+        try:
+            frame = pd.read_csv(path)
+            frame = frame[frame["step"] <= step]
+            steps, scored = frame[_STEP], frame[_VALIDATION].dropna()
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path.as_posix()} is damaged: {error}") from None
+        if steps["step"].tolist() != list(range(1, step + 1)):
+            raise ValueError(f"{path.as_posix()} should have the losses of steps 1 to {step}")
+        if step % eval_every:
+            scored = scored[scored["step"] < step]
+        losses.steps = list(steps.itertuples(index=False, name=None))
+        losses.validations = list(scored.itertuples(index=False, name=None))
+        return losses
 
     def add(self, step: int, targets: int, train_loss: float) -> None:
         """Keep a step's number of targets and their mean loss, in nats."""
@@ -69,14 +112,15 @@ class Losses:
         write_text(self.folder / "metrics.csv", frame.to_csv(index=False, lineterminator="\n"))
         with written_whole(self.folder / "loss.png") as temporary:
             plot_losses(frame).savefig(temporary, dpi=120)
-        recent = frame[frame["step"] > since]
-        return float(np.average(recent["train_loss"], weights=recent["targets"]))
+        recent = frame[(frame["step"] > since) & (frame["targets"] > 0)]
+        nats, targets = recent["train_loss"] * recent["targets"], recent["targets"].sum()
+        return float(nats.sum() / targets) if targets else math.nan
 
     def frame(self) -> pd.DataFrame:
         """A row a step: `step`, `targets`, `train_loss`, and the numbers of a validation if any."""
-        columns = ["step", "val_loss", "val_bits_per_byte"]
-        steps = pd.DataFrame(self.steps, columns=["step", "targets", "train_loss"])
-        return steps.merge(pd.DataFrame(self.validations, columns=columns), how="left", on="step")
+        steps = pd.DataFrame(self.steps, columns=_STEP)
+        validations = pd.DataFrame(self.validations, columns=_VALIDATION)
+        return steps.merge(validations, how="left", on="step")
 
 
 def plot_losses(frame: pd.DataFrame) -> Figure:
@@ -96,26 +140,12 @@ def plot_losses(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def save_checkpoint(folder: Path, model: GPT, state: dict[str, Any]) -> None:
-    """`checkpoint/model.safetensors` and `checkpoint/state.json`."""
-    (folder / "checkpoint").mkdir(exist_ok=True)
-    weights = {
-        name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()
-    }
-    with written_whole(folder / "checkpoint" / "model.safetensors") as temporary:
-        safetensors.torch.save_file(weights, temporary)
-    write_json(folder / "checkpoint" / "state.json", state)
-
-
 def load_run(folder: Path | str) -> tuple[GPT, Tokenizer]:
     """The model and the tokenizer of a run, ready to use."""
     folder = Path(folder)
-    if not (folder / "checkpoint" / "model.safetensors").is_file():
-        raise FileNotFoundError(
-            f"{folder}: no checkpoint there; give the folder of a run, such as runs/001"
-        )
+    weights = checkpoint.load(folder).weights
     tok = Tokenizer.load(folder / "tokenizer.json")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = read_json(folder / "config.json")
     model = GPT(tok.vocab_size, config["n_layer"], config["n_head"], config["d_model"])
-    model.load_state_dict(safetensors.torch.load_file(folder / "checkpoint" / "model.safetensors"))
+    model.load_state_dict(weights)
     return model, tok

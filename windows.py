@@ -6,7 +6,7 @@ Functions take NumPy arrays or torch tensors, and need no torch.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,15 @@ def count_steps(n_windows: int, batch_size: int, epochs: int) -> int:
     return epochs * count_batches(n_windows, batch_size)  # eq: total-steps
 
 
+def place_in_epoch(step: int, n_windows: int, batch_size: int) -> tuple[int, int]:
+    """Which epoch step `step` is in, and which batch of that epoch it takes, all from 0.
+
+    >>> place_in_epoch(7, 10, 4)
+    (2, 1)
+    """
+    return divmod(step, count_batches(n_windows, batch_size))  # eq: epoch-of-step, batch-of-step
+
+
 def count_unused(n: int, seq_len: int, stride: int = 1) -> int:
     """How many of `n` ids are in no window: those after the last one, and gaps of a wide stride.
 
@@ -78,6 +87,22 @@ def sliding_windows(n: int, seq_len: int, stride: int = 1) -> pd.DataFrame:
     return window_table(starts, seq_len)
 
 
+def window_order(n_windows: int, rng: np.random.Generator) -> np.ndarray:
+    """The order in which an epoch gives its windows, int64 `(W,)`: pandas' for `rng`.
+
+    It is what `sample(frac=1)` draws for any frame of W rows. `rng` moves on.
+
+    >>> window_order(10, np.random.default_rng(42)).tolist()
+    [2, 9, 1, 6, 3, 8, 5, 7, 4, 0]
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"to shuffle, give a generator such as np.random.default_rng(42), not {rng}"
+        )
+    windows = pd.DataFrame(index=pd.RangeIndex(n_windows))  # no columns, so no window is copied
+    return windows.sample(frac=1, random_state=rng).index.to_numpy()
+
+
 def eval_windows(n: int, seq_len: int, stride: int) -> pd.DataFrame:
     """Windows that score each target 1 … n−1 exactly once.
 
@@ -102,6 +127,37 @@ def eval_windows(n: int, seq_len: int, stride: int) -> pd.DataFrame:
     starts = np.append(np.arange(0, last, stride), last)  # eq: eval-starts
     loss_from = np.append(0, starts[:-1] + length - starts[1:])
     return window_table(starts, length, loss_from)
+
+
+def count_passes(n_windows: int, seq_len: int, n: int) -> float:
+    """How many predictions `n_windows` windows make for each target of `n` ids, on average.
+
+    >>> count_passes(6, 8, 23)  # 48 predictions of 22 targets
+    2.1818181818181817
+    """
+    return n_windows * seq_len / (n - 1)  # eq: passes
+
+
+def mean_context(windows: pd.DataFrame) -> float:
+    """From how many ids a target that counts is predicted, on average.
+
+    Those of a window from 1, 2, … T, (T + 1)/2 on average if all of them count: seed 000.
+
+    >>> mean_context(eval_windows(129, 128, 128))
+    64.5
+    """
+    length, loss_from = windows["length"], windows["loss_from"]
+    means = (length + loss_from + 1) / 2  # eq: mean-context
+    return float(np.average(means, weights=length - loss_from))
+
+
+def least_context(seq_len: int, stride: int) -> int:
+    """From how many ids at least each target is predicted that counts after the first window.
+
+    >>> least_context(16, 8)
+    9
+    """
+    return seq_len - stride + 1  # eq: least-context
 
 
 def rows_view(ids: Any, seq_len: int) -> Any:
@@ -142,12 +198,22 @@ def loss_mask(windows: pd.DataFrame, segment_ids: Any, boundaries: Boundaries) -
     >>> loss_mask(window_table([0], 5), segments, "isolated").astype(int).tolist()
     [[1, 1, 0, 1, 1]]
     """
-    if boundaries not in ("continuous", "isolated"):
-        raise ValueError(f"boundaries must be 'continuous' or 'isolated', got {boundaries!r}")
     seg_x, seg_y = gather(np.asarray(segment_ids), windows)
     places = np.arange(seg_y.shape[1])
-    mask = (places >= windows["loss_from"].to_numpy()[:, None]) & (seg_y != 0)
-    return mask & (seg_x == seg_y) if boundaries == "isolated" else mask
+    return (places >= windows["loss_from"].to_numpy()[:, None]) & counts(seg_x, seg_y, boundaries)
+
+
+def counts(seg_x: Any, seg_y: Any, boundaries: Boundaries) -> Any:
+    """Which targets count, bool, by the span numbers of the inputs and of the targets.
+
+    >>> counts(np.array([1, 1, 1, 2, 2]), np.array([1, 1, 2, 2, 0]), "isolated").astype(int)
+    array([1, 1, 0, 1, 0])
+    """
+    if boundaries not in get_args(Boundaries):
+        raise ValueError(f"boundaries must be 'continuous' or 'isolated', got {boundaries!r}")
+    if boundaries == "continuous":
+        return seg_y != 0
+    return (seg_y != 0) & (seg_x == seg_y)  # eq: counts
 
 
 def attention_mask(segment_ids: Any) -> np.ndarray:
@@ -160,7 +226,7 @@ def attention_mask(segment_ids: Any) -> np.ndarray:
     [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
     """
     seg = np.asarray(segment_ids)
-    return np.tril(seg[..., :, None] == seg[..., None, :])
+    return np.tril(seg[..., :, None] == seg[..., None, :])  # eq: may-attend
 
 
 def check_sizes(**sizes: int) -> None:

@@ -192,6 +192,86 @@ def batch() -> dict[str, Any]:
     return figures | {"ratio": figures["gather"] / figures["ours"]}
 
 
+@row("benchmarks/batches.py", "batches.py", "loaders.py", "windows.py")
+def batches() -> dict[str, Any]:
+    """Random windows by step and by loader, from memory and a mapped file, beside their peers."""
+    return alone("batches")
+
+
+@row("benchmarks/batches.py", "batches.py", "data.py", "windows.py")
+def resume_cost() -> dict[str, Any]:
+    """What going on at step 1,000,000 costs, and in the middle of an epoch."""
+    return alone("resume_cost")
+
+
+MODEL = (
+    *("attention.py", "benchmarks/evaluation.py", "config.py", "model.py", "scoring.py"),
+    "windows.py",
+)
+
+
+@row(*MODEL, "data.py", "optim.py", "stream.py", "tokenizer.py", "training.py")
+def strides() -> dict[str, Any]:
+    """One model, trained for a short time, scored at strides T, T/2, T/4 and 1."""
+    return alone("strides", "evaluation")
+
+
+@row(*MODEL)
+def strided_evaluation() -> dict[str, Any]:
+    """Milliseconds a window of an evaluation: ours, with whole logits, one window at a time."""
+    return alone("strided_evaluation", "evaluation")
+
+
+LEAKS = (
+    *("attention.py", "benchmarks/leaks.py", "config.py", "corpus.py", "data.py", "model.py"),
+    *("optim.py", "readers.py", "scoring.py", "sides.py", "stream.py", "tokenizer.py"),
+    *("training.py", "windows.py"),
+)
+
+
+@row(*LEAKS)
+def leaks() -> dict[str, Any]:
+    """Bits per byte of one model with its text cut and with its documents divided."""
+    return alone("leaks", "leaks")
+
+
+@row("benchmarks/packing.py", "export.py", "packing.py", "stream.py", "windows.py")
+def packing() -> dict[str, Any]:
+    """A million documents placed and laid out, beside TRL's `bfd_split` where PEERS names it."""
+    return alone("packing", "packing")
+
+
+@row("benchmarks/lineage.py", "ledger.py", "lineage.py", "stream.py", "windows.py")
+def lineage() -> dict[str, Any]:
+    """217,444 windows joined with their documents, and the ledger of a million tokens."""
+    return alone("lineage", "lineage")
+
+
+@row(
+    *("attention.py", "benchmarks/isolation.py", "config.py", "data.py", "model.py", "optim.py"),
+    *("scoring.py", "stream.py", "training.py", "windows.py"),
+)
+def isolated() -> dict[str, Any]:
+    """Whole training steps that keep documents apart, beside continuous ones on the same rows."""
+    return alone("isolated", "isolation")
+
+
+@row(
+    *("benchmarks/policies.py", "attention.py", "batches.py", "config.py", "corpus.py", "data.py"),
+    *("feed.py", "ledger.py", "model.py", "optim.py", "packing.py", "readers.py", "scoring.py"),
+    *("sides.py", "stream.py", "tokenizer.py", "train.py", "training.py", "windows.py"),
+)
+def policies() -> dict[str, Any]:
+    """Each way to lay documents out: fill, dropped, masked, speed, bits per byte in equal time."""
+    return alone("policies", "policies")
+
+
+def alone(function: str, module: str = "batches") -> dict[str, Any]:
+    """A row of `benchmarks/batches.py` or its like, in a process with one thread."""
+    program = f"import json\nfrom benchmarks.{module} import {function} as row\n"
+    return python(program + "print(json.dumps(row()))", OMP_NUM_THREADS="1")
+
+
 TRAINER = (
     "import json, time, torch\nfrom config import Config\nfrom data import *\nimport train\n"
     "from model import GPT\nfrom training import Trainer\n"
@@ -201,11 +281,11 @@ TRAINER = (
     "inputs, targets = make_windows(split_ids(ids, 0.1)[0], config.seq_len, config.stride)\n"
     "model = GPT(tok.vocab_size, config.n_layer, config.n_head, config.d_model)\n"
     "trainer = Trainer(model, 1000, 32 * 64, lr=config.lr, warmup=config.warmup)\n"
-    "feed = train.batches(config, inputs, targets)\n"
+    "feed = train.epochs(config, inputs, targets)\n"
 )
 
 
-@row("data.py", "train.py", "training.py", "model.py", "optim.py", "config.py")
+@row("attention.py", "data.py", "train.py", "training.py", "model.py", "optim.py", "config.py")
 def batch_share() -> dict[str, Any]:
     """The part of a default training step that its batch takes, inside the training loop."""
     program = TRAINER.replace("THREADS", "1") + (
@@ -221,7 +301,7 @@ def batch_share() -> dict[str, Any]:
     return {"batch_ms": fed * 1e3, "step_ms": stepped * 1e3, "share": fed / (fed + stepped)}
 
 
-@row("train.py", "training.py", "model.py", "optim.py", "config.py")
+@row("attention.py", "train.py", "training.py", "model.py", "optim.py", "config.py")
 def threads() -> dict[str, Any]:
     """Milliseconds of a default step with one and two threads, alone and beside a busy process."""
     program = TRAINER + (
@@ -242,7 +322,7 @@ def threads() -> dict[str, Any]:
     return {"one": quiet[0], "two": quiet[1], "one_busy": busy[0], "two_busy": busy[1]}
 
 
-@row("optim.py", "model.py", "config.py")
+@row("attention.py", "optim.py", "model.py", "config.py")
 def muon() -> dict[str, Any]:
     """Milliseconds of a Muon step: ours and torch's, with bfloat16 in the processor and without."""
     program = (
@@ -265,8 +345,9 @@ def muon() -> dict[str, Any]:
 
 
 RUN = (
-    *("config.py", "corpus.py", "data.py", "model.py", "optim.py", "readers.py", "scoring.py"),
-    *("stream.py", "tokenizer.py", "train.py", "training.py", "windows.py"),
+    *("attention.py", "config.py", "corpus.py", "data.py", "loop.py", "model.py", "optim.py"),
+    *("readers.py", "scoring.py", "stream.py", "tokenizer.py", "train.py", "training.py"),
+    "windows.py",
 )
 
 
@@ -301,7 +382,7 @@ def seed_settings() -> dict[str, Any]:
 
 
 @row(
-    *("benchmarks/nanogpt.py", "benchmarks/shakespeare.py"),
+    *("attention.py", "benchmarks/nanogpt.py", "benchmarks/shakespeare.py"),
     *("model.py", "optim.py", "scoring.py", "training.py"),
 )
 def shakespeare(text: str | None = None) -> dict[str, Any] | None:

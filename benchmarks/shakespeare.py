@@ -35,6 +35,10 @@ class Characters:
         return np.ones(len(self.letters), dtype=np.int64)
 
     fingerprint = "characters"
+    eot_id = -1  # there is none
+
+    def decode_bytes(self, ids) -> bytes:
+        return "".join(self.letters[i] for i in ids).encode()
 
     def encode(self, text: str):
         place = {letter: i for i, letter in enumerate(self.letters)}

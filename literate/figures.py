@@ -5,11 +5,13 @@ site's palette, in light and in dark. What it shows is also said in words, in it
 """
 
 import ast
+import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -107,6 +109,10 @@ def _line(start: tuple[float, float], stop: tuple[float, float], classes: str = 
 # ---- the road
 
 
+_ASIDE = {"batches", "checkpoint", "feed", "files", "ledger", "lineage", "packing", "report"}
+_ASIDE |= {"runs", "show", "sides", "windows"}
+
+
 @dataclass(frozen=True)
 class Stop:
     """A call on the road: what it calls, the names that its result gets, and where to read on.
@@ -151,7 +157,7 @@ def road() -> str:
         "The calls of train.main, in order",
         f"{len(stops)} calls from top to bottom, each with the names that its result gets. Filled "
         "stops link to their lesson, the others to their source; a module links to its source. "
-        "Calls that only show or store are left out.",
+        "Calls that only show or store, and those of side roads, are left out.",
         parts,
     )
 
@@ -159,10 +165,12 @@ def road() -> str:
 def road_stops() -> list[Stop]:
     """The stops of the road, read from `train.py`: each call once, where it first comes.
 
-    Left out are the modules that only show and store: `report.py` and `runs.py`.
+    Left out are the modules that only show and store, and those of the side roads.
     """
-    stops = {stop.symbol: stop for stop in reversed(list(_Train().calls("main")))}
-    return [s for s in reversed(stops.values()) if s.symbol.split(".")[0] not in ("report", "runs")]
+    stops: dict[str, Stop] = {}
+    for stop in _Train().calls("main"):
+        stops.setdefault(stop.symbol, stop)
+    return [stop for stop in stops.values() if stop.symbol.split(".")[0] not in _ASIDE]
 
 
 class _Train:
@@ -204,19 +212,11 @@ class _Train:
         return Stop(symbol, gives, next(parts, None), source)
 
     def _kept(self, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
-        """Calls whose result gets names, and these names; for `yield from`, those of its reader."""
+        """Calls whose result gets names, and these names."""
         for node in ast.walk(function):
             match node:
                 case ast.Assign(targets=[target], value=ast.Call() as call):
-                    yield call, ast.unparse(target).strip("()")
-                case ast.Expr(ast.YieldFrom(call)):
-                    for loop in ast.walk(self.tree):
-                        if isinstance(loop, ast.For) and _names(loop.iter) & {function.name}:
-                            yield call, ast.unparse(loop.target).strip("()")
-
-
-def _names(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+                    yield call, ast.unparse(target).strip("()").removesuffix(", _")
 
 
 def _inside_out(node: ast.AST) -> Iterator[ast.AST]:
@@ -467,6 +467,11 @@ def strides() -> str:
     )
 
 
+def late(module: str, name: str) -> Callable[[], Any]:
+    """Calls `name` of a module that is imported only then, because it loads torch."""
+    return lambda: getattr(importlib.import_module(f"literate.{module}"), name)()
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     "road": road,
     "tokens": tokens,
@@ -474,4 +479,13 @@ FIGURES: dict[str, Callable[[], str]] = {
     "windows": windows,
     "strides": strides,
     "orders": orders,
+    "context-loss": late("figures_evaluation", "context_loss"),
+    "killed-run": late("figures_resume", "killed_run"),
+    "workers": late("figures_loaders", "workers"),
+    "token-file": late("figures_storage", "token_file"),
+    "packed-rows": late("figures_packing", "packed_rows"),
+    "context-places": late("figures_random", "context_places"),
+    "one-side": late("figures_documents", "one_side"),
+    "two-masks": late("figures_isolation", "two_masks"),
+    "token-fates": late("figures_lineage", "token_fates"),
 }

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.record import kept
 from config import Config
 from data import iterate_batches, load_corpus, make_windows, split_ids
-from literate.figures import HAND_IDS, crossing_windows
+from literate.figures import HAND_IDS, crossing_windows, late
 from literate.values import ROOT, default_run
 from windows import count_batches, count_unused, count_windows, eval_windows
 
@@ -119,6 +121,62 @@ def settings() -> Table:
     return ["Flag, default", "Meaning"], rows
 
 
+WAYS = {
+    "step": "`make_train_loader`",
+    "loader": "`make_dataloader`",
+    "plain": "`DataLoader`, item by item",
+    "workers": "the same, two workers",
+    "slices": "slices, stacked",
+    "copy": "bare copy",
+}
+PLACES = {"memory": "Tensor in memory", "mapped": "Mapped file"}
+
+
+def batch_times() -> Table:
+    """What a batch costs in each way, from the last `make bench`."""
+    figures = kept("batches")["figures"]
+    sizes = list(dict.fromkeys(m[1] for name in figures if (m := re.search(r"_(\d+_\d+)_", name))))
+    rows = []
+    for place, named in PLACES.items():
+        rows.append([f"**{named}**", *[""] * len(sizes)])
+        for way, shown in WAYS.items():
+            times = [(figures[f"{place}_{s}_{way}"], figures[f"{place}_{s}_copy"]) for s in sizes]
+            cells = [f"{_brief(time)} / {_brief(time / copy)}" for time, copy in times]
+            rows.append([shown, *cells])
+    return ["Way", *(f"({size.replace('_', ', ')})" for size in sizes)], rows
+
+
+LAYOUTS = {
+    "text": "`text`",
+    "eot": "`eot`",
+    "eot_isolated": "`eot`, isolated",
+    "fragment": "best fit, `fragment`",
+    "fragment_isolated": "the same, isolated",
+    "sequential": "sequential, `fragment`",
+    "truncate": "best fit, `truncate`",
+    "drop": "best fit, `drop`",
+}
+
+
+def layout_costs() -> Table:
+    """What each layout costs, and what a model learned from it, from the last `make bench`."""
+    figures = kept("policies")["figures"]
+    headings = ["Layout", "Windows", "Fill", "Dropped", "Masked", "Targets/s", "Bits per byte"]
+    rows = []
+    for way, shown in LAYOUTS.items():
+        own = {name: figures[f"{way}_{name}"] for name in ("windows", "fill", "dropped", "masked")}
+        speed = round(figures[f"{way}_tokens_per_second"], -2)
+        bits = (figures[f"{way}_bits_per_byte_{b}"] for b in ("continuous", "isolated"))
+        cells = [f"{own.pop('windows'):,}", f"{own.pop('fill'):.3f}", *_cells(*own.values())]
+        rows.append([shown, *cells, f"{speed:,.0f}", " / ".join(f"{b:.3f}" for b in bits)])
+    return headings, rows
+
+
+def _brief(number: float) -> str:
+    """Two digits that count, or a whole number."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
 @cache
 def _helps() -> dict[str, str]:
     """The text that stands under each field in `config.py`."""
@@ -157,4 +215,21 @@ TABLES: dict[str, Callable[[], Table]] = {
     "contexts": contexts,
     "leaks": leaks,
     "settings": settings,
+    "batch-times": batch_times,
+    "layout-costs": layout_costs,
+    "may-change": late("figures_resume", "may_change"),
+    "resumed-steps": late("figures_resume", "resumed_steps"),
+    "strides": late("figures_evaluation", "strides"),
+    "savings": late("figures_evaluation", "savings"),
+    "token-bytes": late("figures_storage", "token_bytes"),
+    "packing-policies": late("figures_packing", "policies"),
+    "packing-times": late("figures_packing", "times"),
+    "chances": late("figures_random", "chances"),
+    "isolated-steps": late("figures_isolation", "isolated_steps"),
+    "places": late("figures_documents", "places"),
+    "leak-orders": late("figures_documents", "leak_orders"),
+    "each-story-twice": late("figures_documents", "each_story_twice"),
+    "hand-ledger": late("figures_lineage", "hand_ledger"),
+    "explained-window": late("figures_lineage", "explained_window"),
+    "ledger-totals": late("figures_lineage", "ledger_totals"),
 }

@@ -51,7 +51,7 @@ def default_run() -> Run:
     train, val = cut_stream(text_stream(text.documents, ids, tok), len(train_ids))
     plan = Plan(
         documents=len(text.documents),
-        text_bytes=len(text.encode("utf-8")),
+        text_bytes=int(tok.token_bytes[ids].sum()),
         vocab_size=tok.vocab_size,
         ids=len(ids),
         cut=len(train_ids),
@@ -61,6 +61,7 @@ def default_run() -> Run:
         batch_size=config.batch_size,
         epochs=config.n_epochs,
         step_limit=config.steps,
+        sampling=config.sampling,
         matrix_parameters=config.n_layer * 12 * config.d_model**2,  # qkv 3, mix 1, up 4, down 4
         table_parameters=2 * tok.vocab_size * config.d_model,  # embedding and head
     )

@@ -4,14 +4,16 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from html import escape
+from itertools import zip_longest
 
 import numpy as np
 import pandas as pd
 
 from data import iterate_batches, make_windows, split_ids
+from literate.figures import late
 from plan import check_sides
 from windows import count_batches, count_windows, sliding_windows
 
@@ -20,12 +22,17 @@ CAP = 16  # rows of a table, and ids of a cell, that are shown
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; `more` is how many rows are left out after the last."""
+    """A table of texts; `more` is how many rows are left out after the last.
+
+    `tones` give the cells of each row after its first a colour, 0 for none; `feet` are rows below.
+    """
 
     caption: str
     headings: list[str]
     rows: list[list[str]]
     more: int = 0
+    tones: list[list[int]] = field(default_factory=list)
+    feet: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -38,12 +45,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Field:
-    """An input of a widget; `name` is the word for it in the code and in what is refused."""
+    """An input of a widget; `name` is the word for it in the code and in what is refused.
+
+    If there are `choices`, it is one of them, at first the first.
+    """
 
     name: str
     label: str
-    value: str
+    value: str = ""
     keyboard: str = "numeric"
+    choices: Sequence[str] = ()
 
 
 def windows(ids: Sequence[int], seq_len: int, stride: int) -> Result:
@@ -140,20 +151,28 @@ def stored_orders(n_windows: int, batch_size: int) -> Table:
 
 
 def drawn(table: Table) -> str:
-    """The HTML of a table."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in table.headings)
-    lines = [
-        f'<tr><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td>{escape(text)}</td>" for text in others)
-        + "</tr>"
-        for first, *others in table.rows
-    ]
+    """The HTML of a table, without the quotes that HTML does not need: a page has 40 KiB."""
+    head = "".join(f"<th scope=col>{escape(text)}</th>" for text in table.headings)
+    lines = [_line(*pair) for pair in zip_longest(table.rows, table.tones, fillvalue=())]
     if table.more:
-        lines.append(f'<tr><td colspan="{len(table.headings)}">… and {table.more:,} more</td></tr>')
+        lines.append(f"<tr><td colspan={len(table.headings)}>… and {table.more:,} more</td></tr>")
+    lines += [_line(row, ()) for row in table.feet]
+    reached = " tabindex=0" if table.tones else ""  # it may be wider than a phone
     return (
-        f'<table class="widget-table"><caption>{escape(table.caption)}</caption>'
+        f"<table class=widget-table{reached}><caption>{escape(table.caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     )
+
+
+def _line(cells: Sequence[str], tones: Sequence[int]) -> str:
+    first, *others = cells
+    pairs = zip_longest(others, tones, fillvalue=0)
+    drawn = (f"<td{_tone(tone)}>{escape(text)}</td>" for text, tone in pairs)
+    return f"<tr><th scope=row>{escape(first)}</th>{''.join(drawn)}</tr>"
+
+
+def _tone(tone: int) -> str:
+    return f" class=t{tone}" if tone else ""
 
 
 def _windows_widget() -> str:
@@ -203,31 +222,36 @@ WIDGETS: dict[str, Callable[[], str]] = {
     "windows": _windows_widget,
     "cut": _cut_widget,
     "batches": _batches_widget,
+    "packing": late("widgets_places", "packing_widget"),
+    "evaluation": late("widgets_places", "evaluation_widget"),
 }
 
 
 def _widget(name: str, fields: Iterable[Field], first: Result, after: str = "") -> str:
-    alert = f"widget-{name}-alert"
+    alert = f"{name}-alert"
     return (
-        f'<div class="widget" data-widget="{name}">'
-        f'<div class="widget-fields">{"".join(_input(name, f, alert) for f in fields)}</div>'
+        f'<div class="widget" data-widget="{name}" spellcheck="false">'
+        f'<div class="widget-fields">{"".join(_input(f, alert) for f in fields)}</div>'
         f'<p id="{alert}" role="alert"></p>'
         f'<p role="status">{escape(first.summary)}</p>'
         f'<div class="widget-result">{"".join(map(drawn, first.tables))}</div>'
         f"{after}"
-        "<noscript><p>Without JavaScript this is the first result only.</p></noscript>"
+        "<noscript><p>Without JavaScript this does not change.</p></noscript>"
         "</div>"
     )
 
 
-def _input(widget: str, field: Field, alert: str) -> str:
-    key = f"widget-{widget}-{field.name}"
-    return (
-        f'<div class="widget-field"><label for="{key}">{field.label}</label>'
-        f'<input id="{key}" name="{field.name}" type="text" value="{escape(field.value)}" '
-        f'inputmode="{field.keyboard}" autocomplete="off" spellcheck="false" '
-        f'aria-invalid="false" aria-describedby="{alert}" /></div>'
-    )
+def _input(field: Field, alert: str) -> str:
+    told = f"autocomplete=off aria-describedby={alert}"
+    if field.choices:
+        options = "".join(f"<option>{choice}</option>" for choice in field.choices)
+        control = f"<select name={field.name} {told}>{options}</select>"
+    else:
+        control = (
+            f'<input name={field.name} value="{escape(field.value)}" '
+            f"inputmode={field.keyboard} {told} />"
+        )
+    return f"<label>{field.label} {control}</label>"
 
 
 def _listed(ids: Sequence[int] | np.ndarray) -> str:

@@ -2,11 +2,15 @@
 
 import hashlib
 import logging
+import unicodedata
 
 import pytest
 from conftest import ROOT
 
-from corpus import load_documents
+import corpus
+import sides
+from corpus import join_with_eot, load_documents
+from tokenizer import EOT
 
 FILE = 'id,text\n1, hello \n2,\n3,"   "\n4,hello\n5,caf\u00e9\n'
 
@@ -76,3 +80,63 @@ def test_the_corpus_that_comes_with_the_project_is_the_one_that_data_readme_name
     report = load_documents(ROOT / "data" / "corpus.csv").attrs["intake"]
     assert (report.rows_read, report.kept, report.duplicates) == (800, 800, 0)
     assert report.sha256 in (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+
+
+# ---- groups
+
+ROOM, TWICE = "caf\u00e9", "cafe\u0301"  # one é as one character, and as e and an accent
+
+
+def test_two_spellings_of_one_text_are_one_group_and_stay_as_they_are_written(write_csv):
+    documents = load_documents(write_csv(f"text\n{ROOM}\n {TWICE} \nplain\n"))
+    assert documents["text"].tolist() == [ROOM, TWICE, "plain"]
+    assert documents["group"].tolist() == [ROOM, ROOM, "plain"]
+    assert documents["group"].dtype == documents["text"].dtype
+    assert documents.attrs["unidata_version"] == unicodedata.unidata_version
+
+
+def test_a_group_column_names_the_groups(write_csv):
+    path = write_csv("who,text\n Ann ,a\nBob,b\n,\nAnn,c\n")
+    documents = load_documents(path, group_column="who")
+    assert documents["group"].to_dict() == {0: "Ann", 1: "Bob", 3: "Ann"}
+    assert load_documents(path, "who", group_column="who")["group"].tolist() == [
+        "Ann",
+        "Bob",
+        "Ann",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("text\na\n", "c.csv", r"c\.csv: column 'who' is not there; the file has 'text'"),
+        ("who,text\nAnn,a\n  ,b\n", "c.csv", r"line 3: the group in column 'who' is blank"),
+        ('{"text": "a"}\n', "c.jsonl", r"c\.jsonl, line 1: the group in column 'who' is blank"),
+        ('{"text": null}\n', "c.jsonl", "key 'who' is in no line; the file has 'text'"),
+        ("a", "c.txt", r"c\.txt: a text file is one document without a column 'who'"),
+        ('{"text": "a", "who": "\\ud83d"}\n', "c.jsonl", r"line 1: character 1 of the text is"),
+        (
+            f"who,text\nAnn,{ROOM}\nBob,b\nBob,{TWICE}\n",
+            "c.csv",
+            r"records 0 and 2 \(from 0\) hold one text, in group 'Ann' and in 'Bob'; give both the",
+        ),
+    ],
+)
+def test_groups_that_are_missing_blank_or_part_one_text_are_refused(
+    write_csv, content, name, message
+):
+    with pytest.raises(ValueError, match=message):
+        load_documents(write_csv(content, name), group_column="who")
+
+
+# ---- end-of-text
+
+
+def test_nine_end_of_texts_stand_among_ten_texts():
+    assert join_with_eot(["a", "b", "c"]) == "a<|endoftext|>b<|endoftext|>c"
+    assert join_with_eot(str(i) for i in range(10)).count(EOT) == 9
+    assert corpus.EOT == EOT
+
+
+def test_sides_are_given_from_here_too():
+    assert (corpus.assign_splits, corpus.audit_split) == (sides.assign_splits, sides.audit_split)

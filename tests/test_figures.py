@@ -1,20 +1,24 @@
 """Figures, tables and values: well-formed, and with the numbers of the real functions."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import torch
 from conftest import ROOT
 from test_floors import NO_TORCH, imports
 
+from batches import make_train_loader
 from config import Config
+from feed import Prepared
 from literate import ties
 from literate.figures import FIGURES, WIDTH, road_stops
 from literate.tables import TABLES
 from literate.values import VALUES, default_run
 from model import GPT
+from stream import cut_stream, text_stream
 from train import make_plan
 
 
@@ -50,7 +54,9 @@ def rows(name: str) -> list[list[str]]:
 
 
 def test_the_registries_hold_what_the_pages_ask_for():
-    assert set(FIGURES) == {"road", "tokens", "cut", "windows", "strides", "orders"}
+    drawn = "two-masks token-fates one-side killed-run road tokens cut windows "
+    drawn += "strides orders token-file context-places workers"
+    assert set(FIGURES) == {*drawn.split(), "context-loss", "packed-rows"}
     assert set(TABLES) == {
         "rows-to-text",
         "split-windows",
@@ -61,6 +67,23 @@ def test_the_registries_hold_what_the_pages_ask_for():
         "contexts",
         "leaks",
         "settings",
+        "may-change",
+        "resumed-steps",
+        "token-bytes",
+        "batch-times",
+        "chances",
+        "packing-policies",
+        "packing-times",
+        "layout-costs",
+        "isolated-steps",
+        "strides",
+        "savings",
+        "hand-ledger",
+        "explained-window",
+        "ledger-totals",
+        "places",
+        "leak-orders",
+        "each-story-twice",
     }
 
 
@@ -87,7 +110,7 @@ def test_only_a_figure_without_links_is_an_image(name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_small_and_styles_itself_alone(name):
     source = FIGURES[name]()
-    assert len(source.encode()) < 6 * 1024
+    assert len(source.encode()) < (8 if name == "road" else 6) * 1024
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", drawn(name).find("style").text)
     assert all(re.match(rf"#svg-{name}( |$)", rule) for rule in rules)
     assert "http" not in source
@@ -200,6 +223,64 @@ def test_the_strides_figure_shows_once_twice_and_about_64_times_as_many_windows(
     assert lengths == pytest.approx([2.4988, 4.9977, 159.9], rel=1e-2)
 
 
+def test_the_context_figure_shows_fixed_windows_side_by_side_and_random_ones_where_drawn():
+    """21 ids, T = 4: five fixed windows; their targets with one id are 1, 5, 9, 13 and 17."""
+    lines = {}
+    for x, y, _, height, tone in boxes("context-places"):
+        if height == 24:
+            lines.setdefault(y, {})[round(x / 19)] = tone
+    fixed, *drawn = lines.values()
+    assert fixed == {place: "o" if place % 4 == 1 else "i" for place in range(1, 21)}
+    firsts = [place for line in drawn for place, tone in line.items() if tone == "o"]
+    starts = make_train_loader(torch.arange(21), 4, 3, 1337).batch_at(0)[0][:, 0]
+    assert sorted(firsts) == sorted(starts + 1)
+
+
+def test_the_killed_run_loses_steps_4_to_6_and_takes_them_again():
+    """Three batches an epoch: epochs begin at steps 0, 3, 6 and 9."""
+    shown = texts("killed-run")
+    assert shown[shown.index("step") + 1 :][:4] == ["0", "1", "2", "3"]
+    first, then = (
+        [round((x - 66) / 27) for x, y, *_ in boxes("killed-run") if y == row] for row in (30, 90)
+    )
+    lost = [
+        round((x - 66) / 27) for x, y, *_, tone in boxes("killed-run") if (y, tone) == (30, "n")
+    ]
+    assert (first, then, lost) == (list(range(7)), list(range(4, 12)), [4, 5, 6])
+
+
+def test_the_token_file_figure_shows_the_bytes_of_three_ids_and_of_the_wrapped_one():
+    """511 = 1 · 256 + 255: FF 01; 70,000 − 65,536 = 4,464 = 17 · 256 + 112: 70 11."""
+    shown = texts("token-file")
+    first = shown.index("bytes in the file")
+    assert shown[:first] == ["ids", "0", "511", "65,535", "00", "00", "FF", "01", "FF", "FF"]
+    assert shown[first + 1 :] == [
+        "70,000 by a cast without a check",
+        *("70,000", "− 65,536 →", "4,464", "70", "11", "another id"),
+    ]
+
+
+def test_the_context_figure_and_the_table_of_strides_show_what_was_measured():
+    """At s = T = 16 the mean context is (16 + 1)/2; with less stride, more context, and passes."""
+    shown, table = texts("context-loss"), rows("strides")
+    assert table[0][:4] == ["16", "16", "1", "8.5"]
+    assert table[3][:4] == ["16", "1", "16", "16.0"]
+    assert [row[1] for row in table] == ["16", "8", "4", "1", "64", "32", "16", "1"]
+    assert [row[4] for row in table[:2]] == ["1.00", "2.00"]
+    for row in table[:4]:
+        assert {f"s = {row[1]}", row[3], row[6]} <= set(shown)
+    places = [float(node.get("cx")) for node in drawn("context-loss").iter("circle")]
+    assert places == sorted(places)
+    assert places[1] - places[0] == pytest.approx(330 * (12.5 - 8.5) / 7.5, rel=1e-2)
+
+
+def test_the_table_of_savings_has_two_strides_for_each_length_that_was_measured():
+    assert [row[0] for row in rows("savings")] == ["64", "128", "256"]
+    assert all(
+        re.fullmatch(r"\d+\.\d\d and \d+\.\d\d", cell) for r in rows("savings") for cell in r[1:]
+    )
+
+
 # ---- the road
 
 
@@ -210,34 +291,36 @@ def test_the_road_is_the_calls_of_main_in_the_order_in_which_they_are_made():
         ("data.load_corpus", "text"),
         ("data.build_tokenizer", "tok"),
         ("data.encode_corpus", "ids"),
-        ("data.split_ids", "train_ids, val_ids"),
+        ("stream.text_stream", "stream"),
+        ("stream.encode_documents", "stream"),
+        ("data.split_ids", "train_ids"),
+        ("stream.cut_stream", "train, val"),
         ("plan.check_sides", ""),
         ("data.make_windows", "inputs, targets"),
         ("model.GPT", "model"),
         ("plan.Plan", ""),
-        ("stream.text_stream", ""),
-        ("stream.cut_stream", "train, val"),
         ("plan.leaks", ""),
         ("training.Trainer", "trainer"),
-        ("data.iterate_batches", "xb, yb"),
+        ("data.iterate_batches", ""),
+        ("stream.segment_ids", ""),
         ("training.interrupts", ""),
-        ("training.Trainer.train_on", "loss"),
-        ("scoring.evaluate", "receipt"),
+        ("scoring.evaluate", ""),
+        ("loop.train_steps", "receipt"),
     ]
 
 
 def test_the_road_follows_the_code(monkeypatch):
-    """With windows made before the split, the figure shows it."""
+    """With the model made before the windows, the figure shows it."""
     index = ties.read()
     lines = index.file("train.py").text.splitlines(keepends=True)
+    model = next(i for i, line in enumerate(lines) if " model = GPT(" in line)
     windows = next(i for i, line in enumerate(lines) if "= make_windows(" in line)
-    split = next(i for i, line in enumerate(lines) if "= split_ids(" in line)
-    lines.insert(split, lines.pop(windows))
+    lines.insert(windows, lines.pop(model))
     changed = ties.File("train.py", "".join(lines))
     index = replace(index, files={**index.files, "train.py": changed})
     monkeypatch.setattr(ties, "read", lambda: index)
     order = [stop.symbol for stop in road_stops()]
-    assert order.index("data.make_windows") + 1 == order.index("data.split_ids")
+    assert order.index("model.GPT") + 1 == order.index("data.make_windows")
 
 
 def test_each_step_of_the_road_links_to_its_lesson_and_each_module_to_its_source():
@@ -246,7 +329,7 @@ def test_each_step_of_the_road_links_to_its_lesson_and_each_module_to_its_source
     assert links["make_windows"] == "windows.md"
     assert links["GPT"] == "model.md"
     assert links["iterate_batches"] == "batches.md"
-    assert links["evaluate"] == "run.md"
+    assert links["evaluate"].startswith("source/scoring.md#L")
     assert links["data.py"] == "source/data.md"
     line = links["check_sides"].removeprefix("source/plan.md#L")
     assert (ROOT / "plan.py").read_text().splitlines()[int(line) - 1].startswith("def check_sides")
@@ -354,6 +437,131 @@ def test_every_setting_has_its_flag_its_default_and_its_help():
     assert len({meaning for _, meaning in table}) == len(table)
 
 
+def test_the_steps_from_a_checkpoint_on_have_their_places_and_windows():
+    """Step 6 is batch 0 of epoch 2, whose order is that of seed 44."""
+    table = rows("resumed-steps")
+    assert [row[:4] for row in table] == [
+        ["4", "1", "1", "43"],
+        ["5", "1", "2", "43"],
+        ["6", "2", "0", "44"],
+        ["7", "2", "1", "44"],
+    ]
+    order = np.random.default_rng(44).choice(10, 10, replace=False)
+    assert table[2][4] == f"`{' '.join(map(str, order[:4]))}`"
+
+
+def test_every_flag_either_may_change_on_resume_or_is_refused():
+    (may, those), (refused, others) = rows("may-change")
+    assert (may, refused) == ("may change", "refused")
+    assert "`--threads`" in those
+    assert "`--lr`" in others
+    flags = (those + ", " + others).split(", ")
+    named = {f.name for f in fields(Config)} - {"resume", "plan"}
+    assert sorted(flags) == sorted(f"`--{name.replace('_', '-')}`" for name in named)
+
+
+def test_a_cast_keeps_another_id_where_save_uint16_refuses():
+    assert rows("token-bytes") == [
+        ["0", "0", "`00 00`"],
+        ["511", "511", "`FF 01`"],
+        ["65,535", "65,535", "`FF FF`"],
+        ["65,536", "0", "refuses"],
+        ["70,000", "4,464", "refuses"],
+        ["−1", "65,535", "refuses"],
+    ]
+
+
+def test_what_drawing_with_repeats_costs_in_two_runs():
+    """799 × 32 × 32 / 217,444 = 3.76; the default run has 441 steps of 32 windows."""
+    assert rows("chances") == [
+        ["seed 000", "217,444", "25,600", "5.7 %", "3.8"],
+        ["default run", "149,671", "14,112", "4.6 %", "3.0"],
+    ]
+
+
+def test_the_hand_documents_fall_on_their_sides_and_a_cut_parts_two_of_them():
+    """46 ids at 0.3 are cut at 32, inside melon; pear is before the cut and after it."""
+    assert [" ".join(row[1:]) for row in rows("places")] == [
+        "pear 0.372 train train",
+        "quince 0.078 val train",
+        "plum tart 0.618 train train",
+        "lemon 0.278 val train",
+        "melon 0.781 train train and val",
+        "pear 0.372 train val",
+        "cherry 0.758 train val",
+    ]
+    shown, tones = texts("one-side"), [tone for *_, tone in boxes("one-side")]
+    assert "grape" in shown and shown.count("plum tart") == 2
+    assert "".join(tones[:8]) == "iiiiiooo"
+    assert "".join(tones[8:15]) == "ioioiii"
+    assert "".join(tones[15:22]) == "oiooiii"
+
+
+def test_what_leaks_buy_is_shown_as_it_was_measured():
+    assert [row[:2] for row in rows("leak-orders")] == [
+        ["text cut", "everything"],
+        ["documents divided", "everything"],
+        ["documents divided", "training text"],
+    ]
+    assert [row[0] for row in rows("each-story-twice")] == ["30", "60", "90", "120", "150"]
+
+
+def test_what_each_layout_costs_is_shown_as_it_was_measured():
+    """(145,648 − 257) // 256 + 1 = 568 windows over 568 · 256 + 1 ids leave 239 of `eot`.
+
+    Of 703 documents, the first token of one is no target, and that of another is among the 239.
+    """
+    found = {row[0]: row[1:] for row in rows("layout-costs")}
+    assert len(found) == 8
+    assert found["`eot`"][:4] == ["568", "1.000", "239", "0"]
+    assert found["`eot`, isolated"][:4] == ["568", "1.000", "239", "701"]
+    assert found["best fit, `fragment`"][2] == "0"
+    assert all(" / " in row[-1] for row in found.values())
+
+
+def test_the_fates_figure_shows_each_token_of_two_documents_in_its_tone():
+    """Windows at 0, 2 and 4; place 0 is context, 3 masked, 8 in no window."""
+    tones = [tone or "-" for *_, tone in boxes("token-fates")]
+    assert "".join(tones[:2]) == "--"
+    assert "".join(tones[2:14]) == "-iio" + "-oii" + "-iii"
+    assert "".join(tones[14:23]) == "-iioiiiin"
+    shown = texts("token-fates")
+    assert shown[shown.index("predictions") + 1 :][:9] == list("011012110")
+    assert shown[-4:] == ["trained", "masked", "context only", "dropped"]
+
+
+def test_the_ledger_of_the_figure_and_of_three_layouts():
+    """The sums of each layout are its tokens; packed rows have more context and mask less."""
+    assert rows("hand-ledger")[:6] == [
+        ["read", "3", "6"],
+        ["trained", "2", "4"],
+        ["times", "2", "5"],
+        ["context only", "1", "0"],
+        ["masked", "0", "1"],
+        ["dropped", "0", "1"],
+    ]
+    sums = {row[0]: [int(n.replace(",", "")) for n in row[1:]] for row in rows("ledger-totals")}
+    parts = zip(*(sums[n] for n in ("trained", "context only", "masked", "dropped")), strict=True)
+    assert [sum(four) for four in parts] == sums["tokens read"] == [149_735] * 3
+    assert sums["context only"][1] < sums["context only"][2]
+    assert sums["masked"][1] > sums["masked"][2]
+    assert sums["predictions"][0] == 4678 * 64
+    assert sums["predictions"][2] == sums["trained"][2]
+
+
+def test_the_explained_window_is_over_the_end_of_the_first_story():
+    table = rows("explained-window")
+    assert len(table) == 9
+    assert [row[4][:3] for row in table] == ["no:", *["yes"] * 4, "no:", *["yes"] * 3]
+    assert table[5][4] == "no: its input is of another document"
+    assert table[4][1] == "end-of-text"
+    first = default_run().text.documents["text"].iloc[0]
+    for _, token, record, characters, *_ in table[:4]:
+        start, stop = map(int, characters.split("–"))
+        assert f"`{first[start:stop].replace(' ', '␣')}`" == token
+        assert record.startswith("0, ")
+
+
 # ---- values
 
 
@@ -362,9 +570,10 @@ def test_the_numbers_of_the_default_run_are_those_of_its_plan():
     run = default_run()
     config = run.config
     model = GPT(run.tok.vocab_size, config.n_layer, config.n_head, config.d_model)
-    planned = make_plan(
-        config, run.text.documents, run.tok, len(run.ids), len(run.train_ids), model
-    )
+    stream = text_stream(run.text.documents, run.ids, run.tok)
+    train, val = cut_stream(stream, len(run.train_ids))
+    had = Prepared(run.text.documents, run.tok, train, train, val, None)
+    planned = make_plan(config, had, model)
     assert run.plan == planned
     assert VALUES["corpus.parameters"]() == "917,760"
 
@@ -387,3 +596,36 @@ def test_what_the_build_computes_needs_no_torch(name):
     ours = {path.stem for path in ROOT.glob("*.py")}
     assert "torch" not in imports(f"literate/{name}")
     assert imports(f"literate/{name}") & ours <= NO_TORCH
+
+
+def test_five_documents_lie_in_the_rows_that_were_worked_by_hand():
+    """Rows of 8 for 5, 11, 3, 6 and 2 ids: by best fit, in order, and with B cut down to 8."""
+    told = drawn("packed-rows")[1].text
+    assert "best-fit, fragment: A 5, B 3; B 8; C 3, padding 5; D 6, E 2." in told
+    assert "sequential, fragment: A 5, B 3; B 8; C 3, D 5; D 1, E 2, padding 5." in told
+    assert "best-fit, truncate: A 5, C 3; B 8; D 6, E 2." in told
+    tones = [tone for *_, tone in boxes("packed-rows")]
+    assert tones.count("n") == 2
+
+
+def test_the_policies_cost_what_the_table_says():
+    """Each of 800 stories has over 65 ids but eleven, and so fills a row of 65 when truncated."""
+    found = rows("packing-policies")
+    counts = ["2,560", "2,560", "2,559", "800", "800", "11", "374", "325"]
+    assert [row[2] for row in found] == counts
+    assert found[6][3] == "800"
+
+
+# ---- two masks
+
+
+def test_two_masks_take_away_one_target_and_six_looks_back():
+    """First document: 3 inputs, 2 targets twice, 1 + 2 + 3 looks; second: 2, 2 twice, 1 + 2.
+
+    Dashed: 21 twice, and 3 looks of two places. One box of each tone is in the legend.
+    """
+    tones = [tone for *_, tone in boxes("two-masks")]
+    assert {tone: tones.count(tone) for tone in set(tones)} == {"i": 14, "o": 10, "n": 9}
+    told = drawn("two-masks")[1].text
+    assert "Counted are 12 9 22 9; place 2 of y = 21 is not." in told
+    assert "place 2 sees 11 12 9; place 3 sees 21; place 4 sees 21 22." in told

@@ -1,12 +1,17 @@
-"""The model obeys order, masks and positions, and its seed."""
+"""The model obeys order, documents and positions, and its seed."""
 
 import math
+from contextlib import contextmanager
+from unittest import mock
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_attention import documents, segments
 
+import attention
 from model import GPT, sample
-from windows import attention_mask
 
 
 def awake(seed: int = 0, **sizes) -> GPT:
@@ -37,28 +42,129 @@ def test_no_position_sees_a_later_one():
     assert moved[5:].min() > 1e-6
 
 
-def test_a_causal_mask_given_in_full_changes_nothing():
-    model = awake()
-    full = torch.ones(8, 8, dtype=torch.bool).tril().unsqueeze(0)
-    assert torch.allclose(model(IDS), model(IDS, full), atol=1e-12)
+# ---- documents apart
+
+PATHS = {"mask": 10**9, "buckets": 0}  # the longest row that gets a mask
 
 
-def test_isolated_documents_do_not_touch_each_other():
-    """Two documents of 4: with mask and own positions each gives what it gives alone."""
+@contextmanager
+def on(path: str):
+    """Whatever T is, attention takes this path."""
+    with mock.patch.object(attention, "MASK_UP_TO", PATHS[path]):
+        yield
+
+
+@pytest.fixture(params=PATHS)
+def path(request):
+    with on(request.param):
+        yield request.param
+
+
+def test_two_documents_in_a_row_get_the_logits_that_each_gets_alone(path):
+    """Two documents of 4; the angles of positions are float32, so 4 … 7 would show from 1e-9 on."""
     model = awake()
-    mask = torch.from_numpy(attention_mask([[1, 1, 1, 1, 2, 2, 2, 2]]))
-    positions = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3]])
-    together = model(IDS, mask, positions)
+    together = model(IDS, torch.tensor([[1, 1, 1, 1, 2, 2, 2, 2]]))
     apart = torch.cat([model(IDS[:, :4]), model(IDS[:, 4:])], dim=1)
-    assert torch.allclose(together, apart, atol=1e-12)
+    assert torch.allclose(together, apart, rtol=0, atol=1e-12)
 
 
-def test_only_the_distance_of_positions_matters():
+@pytest.mark.parametrize("place", range(8))
+def test_a_changed_token_moves_no_logit_of_another_document(path, place):
+    """Documents of 3, 2 and 3 ids: a change at `place` moves its own document from there on."""
+    model, seg = awake(n_layer=3), torch.tensor([[1, 1, 1, 2, 2, 3, 3, 3]])
+    changed = IDS.clone()
+    changed[0, place] = 40
+    moved = (model(IDS, seg) - model(changed, seg)).abs().amax(-1)[0]
+    own = (seg[0] == seg[0, place]) & (torch.arange(8) >= place)
+    assert moved[~own].max() <= 1e-12
+    assert moved[own].min() > 1e-6
+    for n in range(1, 9):
+        tails = [model.tail_logits(ids, n, seg) for ids in (IDS, changed)]
+        moved = (tails[0] - tails[1]).abs().amax(-1)[0]
+        assert (moved[~own[-n:]] <= 1e-12).all()
+        assert (moved[own[-n:]] > 1e-6).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(segments(), st.data())
+def test_each_document_gets_alone_what_it_gets_in_any_row_on_every_path(seg, data):
+    """Rows of any documents and padding: by mask, by buckets, and as the tail of either."""
+    generator = torch.Generator().manual_seed(seg.numel())
+    model, ids = awake(), torch.randint(0, 50, seg.shape, generator=generator)
+    n = data.draw(st.integers(1, seg.shape[1]))
+    for path in PATHS:
+        with on(path):
+            whole, tail = model(ids, seg), model.tail_logits(ids, n, seg)
+        for b, first, end in documents(seg):
+            if seg[b, first] == 0:
+                continue
+            alone = model(ids[b : b + 1, first:end])[0]
+            assert torch.allclose(whole[b, first:end], alone, rtol=0, atol=1e-12)
+            from_here = max(first, seg.shape[1] - n)
+            if from_here < end:
+                there = tail[b, from_here - seg.shape[1] + n : end - seg.shape[1] + n]
+                assert torch.allclose(there, alone[from_here - first :], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("T", [256, 300])
+def test_rows_of_the_lengths_at_which_the_path_changes_are_right_without_being_told(T):
+    model, ids = awake(), torch.arange(2 * T).view(2, T) % 50
+    seg = torch.arange(2 * T).view(2, T) // 70 + 1
+    whole = model(ids, seg)
+    for b, first, end in documents(seg):
+        alone = model(ids[b : b + 1, first:end])[0]
+        assert torch.allclose(whole[b, first:end], alone, rtol=0, atol=1e-12)
+
+
+def test_a_row_of_nothing_but_padding_gives_no_nan_and_moves_no_other_row(path):
+    """Forward, backward and tail; whatever ids the padding has, the document keeps its logits."""
+    model = awake().float()
+    ids = torch.cat([IDS, torch.zeros_like(IDS)])
+    seg = torch.tensor([[0, 0, 1, 1, 1, 0, 0, 0], [0] * 8])
+    logits = model(ids, seg)
+    logits.logsumexp(-1).sum().backward()
+    assert logits.isfinite().all()
+    assert model.tail_logits(ids, 3, seg).isfinite().all()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+    other = torch.where(seg == 0, 7, ids)
+    assert torch.allclose(model(other, seg)[0, 2:5], logits[0, 2:5], atol=1e-6)
+
+
+def test_rows_of_one_document_are_what_they_are_without_segments(path):
     model = awake()
-    shifted = model(IDS, None, torch.arange(8) + 100)
-    assert torch.allclose(model(IDS), shifted, atol=1e-4)
-    stretched = model(IDS, None, torch.arange(8) * 2)
-    assert not torch.allclose(model(IDS), stretched, atol=1e-3)
+    assert torch.allclose(model(IDS, torch.ones_like(IDS)), model(IDS), rtol=0, atol=1e-12)
+
+
+def test_both_paths_have_one_gradient():
+    seg, gradients = torch.tensor([[1, 1, 1, 2, 0, 0, 3, 3]]), []
+    for path in PATHS:
+        model = awake()
+        with on(path):
+            model(IDS, seg)[seg != 0].logsumexp(-1).sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    assert torch.allclose(*gradients, rtol=0, atol=1e-12)
+    assert gradients[0].abs().max() > 0.1
+
+
+def test_segments_of_another_shape_than_the_ids_are_refused():
+    told = (
+        r"segments must have the shape of ids, \(1, 8\); got \(1, 9\); a window's T \+ 1 segments"
+    )
+    for ask in (awake(), lambda ids, seg: awake().tail_logits(ids, 2, seg)):
+        with pytest.raises(ValueError, match=told):
+            ask(IDS, torch.ones(1, 9, dtype=torch.int64))
+
+
+def test_only_the_distance_of_positions_matters(monkeypatch):
+    model, one = awake(), torch.ones_like(IDS)
+    plain = model(IDS)
+    monkeypatch.setattr("model.positions", lambda seg: torch.arange(8)[None] + 100)
+    assert torch.allclose(plain, model(IDS, one), atol=1e-4)
+    monkeypatch.setattr("model.positions", lambda seg: torch.arange(8)[None] * 2)
+    assert not torch.allclose(plain, model(IDS, one), atol=1e-3)
+
+
+# ---- seed and gradients
 
 
 def test_the_weights_follow_from_the_seed_and_no_global_state_is_touched():
@@ -77,6 +183,34 @@ def test_gradients_reach_every_weight_and_stop_at_the_embedding():
     model(IDS).logsumexp(-1).sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())
     assert not IDS.requires_grad
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_the_tail_of_the_logits_is_that_of_the_whole_forward_pass(n):
+    """Two windows of 8 ids at once, in float64: keys of all places, queries of the last n."""
+    model, ids = awake(n_layer=3), torch.cat([IDS, IDS.flip(1)])
+    tail = model.tail_logits(ids, n)
+    assert tail.shape == (2, n, 50)
+    assert torch.allclose(tail, model(ids)[:, -n:], atol=1e-12)
+
+
+def test_a_tail_of_no_place_or_of_more_than_there_are_is_refused():
+    for n in (0, -1, 9):
+        with pytest.raises(ValueError, match=f"n must be from 1 to 8, the places .* got {n}"):
+            awake().tail_logits(IDS, n)
+
+
+def test_the_tail_takes_less_work_in_the_last_block_and_the_head_alone():
+    """Of 8 places 2 are asked for: the last perceptron and the head see 2, all others 8."""
+    model, seen = awake(n_layer=2), {}
+
+    def watch(name):
+        return lambda module, given, result: seen.update({name: result.shape[1]})
+
+    for name in ("blocks.0.mix", "blocks.0.up", "blocks.1.mix", "blocks.1.up", "head"):
+        model.get_submodule(name).register_forward_hook(watch(name))
+    model.tail_logits(IDS, 2)
+    assert list(seen.values()) == [8, 8, 2, 2, 2]
 
 
 def test_widths_that_cannot_be_rotated_in_pairs_are_refused():

@@ -26,6 +26,7 @@ HAND = Plan(
     batch_size=4,
     epochs=3,
     step_limit=None,
+    sampling="epoch",
     matrix_parameters=1000,
     table_parameters=200,
 )
@@ -36,6 +37,7 @@ def test_the_numbers_of_a_small_run_by_hand():
     assert (HAND.train_windows, HAND.unused_ids, HAND.val_windows) == (16, 13, 3)
     assert (HAND.batches_per_epoch, HAND.steps) == (4, 12)
     assert HAND.passes == pytest.approx(3 * 16 * 16 / 269)
+    assert HAND.val_passes == pytest.approx(3 * 16 / 29)
     assert HAND.logits_bytes == 4 * 4 * 16 * 257
 
 
@@ -44,6 +46,14 @@ def test_a_limit_on_steps_ends_inside_an_epoch():
     plan = Plan(**(vars(HAND) | {"step_limit": 5}))
     assert plan.steps == 5
     assert plan.passes == pytest.approx(20 * 16 / 269)
+
+
+def test_random_windows_come_from_every_place_for_as_many_steps():
+    """270 − 16 = 254 windows, every id in one; 12 steps as above, of full batches of 4."""
+    plan = Plan(**(vars(HAND) | {"sampling": "random"}))
+    assert (plan.train_windows, plan.unused_ids) == (254, 0)
+    assert (plan.batches_per_epoch, plan.steps) == (4, 12)
+    assert plan.passes == pytest.approx(12 * 4 * 16 / 269)
 
 
 def test_the_memory_of_weights_gradients_and_optimisers_is_what_they_take():

@@ -2,8 +2,15 @@
 
 import pytest
 import sympy
+import torch
 
+import batches
 import data
+import ledger
+import loaders
+import packing
+import sides
+import storage
 import windows
 from literate import ties
 from literate.readback import FORMULAS, ReadbackError, compare, read
@@ -22,6 +29,21 @@ def test_the_formulas_that_are_read_back_are_those_that_are_closed():
         "window-count",
         "batches-per-epoch",
         "total-steps",
+        "epoch-of-step",
+        "batch-of-step",
+        "file-bytes",
+        "wrap",
+        "batch-seed",
+        "repeat-share",
+        "epoch-seed",
+        "mean-context",
+        "least-context",
+        "passes",
+        "expected-documents",
+        "fill",
+        "least-rows",
+        "dropped",
+        "ledger",
         "perplexity",
         "bits-per-byte",
     ]
@@ -47,6 +69,23 @@ def test_the_page_prints_what_the_code_computes(name):
         ("batches-per-epoch", "ceil", "floor", "'W': 1, 'B': 2. the page gives 0, the code 1"),
         ("batches-per-epoch", r"\frac{W}{B}", r"\frac{W + 1}{B}", "the page gives"),
         ("total-steps", r"E \left\lceil", r"\left\lceil E", "the page gives 1, the code 2"),
+        ("file-bytes", r"\cdot N", r"\cdot (N + 1)", "'N': 0, 'id bytes': 2. the page gives 2"),
+        ("wrap", "{65536}", "{65535}", "'id': 65535. the page gives -1, the code 65535"),
+        ("wrap", "floor", "ceil", "'id': 511. the page gives -65025, the code 511"),
+        ("batch-seed", "1000003", "1000030", "the page gives 1000030, the code 1000003"),
+        ("batch-seed", r"+ \text{step}", r"- \text{step}", "the page gives -1, the code 1"),
+        ("repeat-share", "^{m}", "^{m - 1}", "'W': 2, 'm': 2. the page gives 1/2, the code 0.25"),
+        ("repeat-share", "= 1 -", "= 2 -", "the page gives"),
+        ("epoch-seed", "+ e", "- e", "the page gives -1, the code 1"),
+        ("mean-context", "T + 1", "T", "'T': 1. the page gives 1/2, the code 1.0"),
+        ("least-context", "- s + 1", "- s", "the page gives 0, the code 1"),
+        ("passes", "N - 1", "N", "'W': 1, 'T': 1, 'N': 2. the page gives 1/2, the code 1.0"),
+        ("expected-documents", "D", "(D - 1)", "'D': 1. the page gives 0, the code 0.1"),
+        ("fill", "T + 1", "T", "the page gives 1, the code 0.5"),
+        ("least-rows", "ceil", "floor", "'tokens': 1, 'T': 1. the page gives 0, the code 1"),
+        ("least-rows", "T + 1", "T", "'tokens': 7, 'T': 1. the page gives 7, the code 4"),
+        ("dropped", "- ", "+ ", "'read': 1, 'kept': 1. the page gives 2, the code 0"),
+        ("ledger", r"+ \text{masked}", r"- \text{masked}", "the page gives -726, the code 726"),
         ("perplexity", "{H}", "{2 H}", "the page gives"),
         ("bits-per-byte", r"\ln 2", r"\ln 3", "the page gives"),
         ("bits-per-byte", "{b ", "{(b + 1) ", "the page gives"),
@@ -69,6 +108,24 @@ def test_a_page_that_changes_alone_disagrees_with_the_code(name, old, new, messa
         ("batches-per-epoch", windows, "count_batches", lambda n, size: n // size),
         # 2 epochs of 1 window in batches of 2 are 2 steps, not 1
         ("total-steps", windows, "count_steps", lambda n, size, e: -(-n * e // size)),
+        ("file-bytes", storage, "file_bytes", lambda n, dtype: 2 * n),
+        ("wrap", storage, "wrapped", lambda number: min(number, 65_535)),
+        ("batch-seed", batches, "batch_seed", lambda seed, step: seed + step),
+        ("repeat-share", batches, "repeat_share", lambda n, m: m / (2 * n)),
+        (
+            "epoch-seed",
+            loaders,
+            "epoch_generator",
+            lambda seed, e: torch.Generator().manual_seed(e),
+        ),
+        ("mean-context", windows, "mean_context", lambda table: table["length"].mean()),
+        ("least-context", windows, "least_context", lambda seq_len, stride: seq_len - stride),
+        ("passes", windows, "count_passes", lambda n_windows, seq_len, n: n_windows * seq_len / n),
+        ("expected-documents", sides, "expected_documents", lambda d, rho: (rho * len(d) + 1, 0)),
+        ("fill", packing, "fill", lambda stream: packing.count_tokens(stream) / (len(stream) - 1)),
+        ("least-rows", packing, "least_rows", lambda tokens, seq_len: tokens // (seq_len + 1)),
+        ("dropped", packing, "count_dropped", lambda source, laid: len(source) - len(laid)),
+        ("ledger", ledger, "accounted", lambda frame: frame["trained"] + frame["dropped"]),
         ("perplexity", Receipt, "perplexity", property(lambda r: 2**r.nats_per_token)),
         ("bits-per-byte", Receipt, "bits_per_byte", property(lambda r: r.sum_nats / r.text_bytes)),
     ],
@@ -102,6 +159,8 @@ def test_a_formula_for_another_letter_or_of_other_letters_is_refused():
         (r"x = \left \lfloor \frac{W}{k} \right \rfloor", sympy.floor(W / k)),
         (r"x = \max(0, T)", sympy.Max(0, T)),
         (r"x = e^{n}", sympy.exp(n)),
+        (r"x = 2 T^{n}", 2 * T**n),
+        (r"x = \left(T - \frac{1}{W}\right)^{n + 1}", (T - 1 / W) ** (n + 1)),
     ],
 )
 def test_a_formula_is_read_as_it_is_meant(latex, value):

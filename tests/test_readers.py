@@ -18,11 +18,11 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers import read_cells
+from readers import read_rows
 
 
 def cells(path: Path, column: str = "text", encoding: str = "utf-8") -> list[str | None]:
-    return [cell for _, cell in read_cells(path, column, encoding)]
+    return [cell for _, [cell] in read_rows(path, [column], encoding)]
 
 
 def refusal(path: Path, column: str = "text", encoding: str = "utf-8") -> str:
@@ -140,7 +140,7 @@ def test_the_locale_does_not_matter(write_csv):
     path = write_csv("text\ncafé 😀\n")
     program = (
         "import pathlib, readers, sys\n"
-        "[(_, cell)] = readers.read_cells(pathlib.Path(sys.argv[1]), 'text', 'utf-8')\n"
+        "[(_, [cell])] = readers.read_rows(pathlib.Path(sys.argv[1]), ['text'], 'utf-8')\n"
         "print(ascii(cell))"
     )
     done = subprocess.run(
@@ -164,7 +164,7 @@ def test_a_gzip_file_is_read_and_a_cut_or_false_one_refused(write_csv):
 def test_the_limit_on_fields_is_put_back(write_csv):
     before = csv.field_size_limit()
     cells(write_csv("text\n" + "z" * 200_000 + "\n"))
-    next(read_cells(write_csv("text\na\nb\n"), "text", "utf-8"))  # left in the middle
+    next(read_rows(write_csv("text\na\nb\n"), ["text"], "utf-8"))  # left in the middle
     assert csv.field_size_limit() == before
 
 
@@ -282,3 +282,31 @@ def test_a_file_of_another_kind_is_refused_with_the_kinds_there_are(write_csv):
     path = write_csv("text\na\n", "c.xlsx")
     assert "its name must end in .csv, .csv.gz, .jsonl, .jsonl.gz, .parquet, .txt" in refusal(path)
     assert cells(write_csv("text\na\n", "C.CSV")) == ["a"]
+
+
+# ---- two columns
+
+
+def write_parquet(path: Path, **columns: list[str]) -> Path:
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_columns_come_in_the_order_asked_for_and_one_may_come_twice(tmp_path, ending):
+    path = tmp_path / f"c.{ending}"
+    if ending == "csv":
+        path.write_text("a,b\n1,x\n2,y\n", encoding="utf-8")
+    elif ending == "jsonl":
+        path.write_text('{"a": "1", "b": "x"}\n{"b": "y", "a": "2"}\n', encoding="utf-8")
+    else:
+        write_parquet(path, a=["1", "2"], b=["x", "y"])
+    assert [cells for _, cells in read_rows(path, ["b", "a"], "utf-8")] == [["x", "1"], ["y", "2"]]
+    assert [cells for _, cells in read_rows(path, ["a", "a"], "utf-8")] == [["1", "1"], ["2", "2"]]
+    with pytest.raises(ValueError, match="'c'"):
+        list(read_rows(path, ["a", "c"], "utf-8"))
+
+
+def test_a_text_file_has_no_columns(write_csv):
+    with pytest.raises(ValueError, match="a text file is one document without a column 'who'"):
+        list(read_rows(write_csv("a", "c.txt"), ["text", "who"], "utf-8"))

@@ -6,6 +6,7 @@ import shlex
 import pytest
 from conftest import ROOT
 
+import lab
 from config import parse
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,7 +24,7 @@ def test_every_python_fence_runs(monkeypatch):
 
 @pytest.mark.parametrize("line", SHELL)
 def test_every_shell_line_is_one_that_works(line):
-    """Targets of the Makefile, flags of train.py, and the set-up that the Makefile does too."""
+    """Targets of the Makefile, flags of train.py and lab.py, and the set-up of the Makefile."""
     words = shlex.split(line, comments=True)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     if words[0] == "make":
@@ -33,6 +34,8 @@ def test_every_shell_line_is_one_that_works(line):
             parse(words[words.index("train.py") + 1 :])
         except SystemExit as done:
             assert done.code == 0  # --help
+    elif "lab.py" in words:
+        lab.parse(words[words.index("lab.py") + 1 :])
     else:
         assert words[1:3] in (["-m", "venv"], ["-m", "pip"], ["-m", "pytest"])
         assert "requirements.txt" in words or words[-1] in (".venv", "pytest")

@@ -7,10 +7,11 @@ from test_plan import HAND
 
 import report
 from model import GPT
+from plan import Plan
 from scoring import Receipt
 from tokenizer import Tokenizer
 
-RECEIPT = Receipt(sum_nats=2000.0, count=1000, text_bytes=3000, seq_len=8, stride=4)
+RECEIPT = Receipt(units=2000 * 2**32, count=1000, text_bytes=3000, seq_len=8, stride=4)
 
 
 def shown(table) -> str:
@@ -27,8 +28,15 @@ def test_the_plan_table_shows_every_number_of_the_plan():
         assert row in cells
     assert ["batches per epoch", "4"] in cells
     assert "3.00 epochs" in text
+    assert "each target scored once, in 1.66 passes" in text
     assert "13 ids are in none" in text
     assert "1,200" in text
+
+
+def test_the_plan_of_random_windows_says_how_many_draws_repeat_one():
+    """254 windows, 48 draws: 1 − 254 (1 − (1 − 1/254)^48) / 48 = 8.73 %."""
+    text = shown(report.plan_table(Plan(**(vars(HAND) | {"sampling": "random"}))))
+    assert "8.7% of the draws repeat one" in text
 
 
 def test_the_tokens_table_shows_the_longest_and_the_most_used():
@@ -73,14 +81,28 @@ def test_words_of_three_letters_or_more_that_the_corpus_has_are_counted():
     """The last word may be cut short and is left out: 'Sea' and 'dog' are known, 'zebra' is not."""
     tok = Tokenizer([])
     parrot = Parrot(list(b"the Sea, zebra a1 dog thexx"), tok.vocab_size)
-    samples = report.write_samples(parrot, tok, "sea the dog", 8, 0, n=1, tokens=27)
+    samples = report.write_samples(parrot, tok, [10], "sea the dog", 8, 0, n=1, tokens=27)
     assert samples.texts == ["the Sea, zebra a1 dog thexx"]
     assert (samples.words, samples.known_words) == (4, 3)
     assert samples.known_share == pytest.approx(0.75)
     assert "the corpus has 75.0% of their 4 longer words" in str(samples)
 
 
+def test_a_text_begins_with_its_prompt():
+    tok = Tokenizer([])
+    samples = report.write_samples(Parrot(list(b"a "), 257), tok, [*b"se"], "", 8, 0, n=1, tokens=1)
+    assert samples.texts == ["sea"]
+
+
+def test_a_text_ends_with_the_end_of_text_that_the_model_gives():
+    tok = Tokenizer([])
+    parrot = Parrot([*b"sea", tok.eot_id, *b"dog"], tok.vocab_size)
+    samples = report.write_samples(parrot, tok, [tok.eot_id], "sea", 8, 0, n=1, tokens=7)
+    assert samples.texts == ["sea"]
+
+
 def test_samples_without_a_word_have_a_share_of_nothing():
     tok = Tokenizer([])
-    samples = report.write_samples(Parrot(list(b"1 2 "), 257), tok, "sea", 8, 0, n=2, tokens=4)
+    parrot = Parrot(list(b"1 2 "), 257)
+    samples = report.write_samples(parrot, tok, [10], "sea", 8, 0, n=2, tokens=4)
     assert (len(samples.texts), samples.words, samples.known_share) == (2, 0, 0.0)

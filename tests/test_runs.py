@@ -1,13 +1,13 @@
 """What a run leaves in its folder."""
 
-import json
-
 import pandas as pd
 import pytest
 import torch
 from test_report import RECEIPT
 
+import checkpoint
 import runs
+from files import write_json
 from model import GPT
 from tokenizer import Tokenizer
 
@@ -64,13 +64,28 @@ def test_the_plot_has_both_curves_and_names_its_axes_with_units():
 def test_the_model_and_tokenizer_of_a_run_can_be_loaded_again(tmp_path):
     tok = Tokenizer([(b"a", b"b")])
     model = GPT(tok.vocab_size, n_layer=1, n_head=2, d_model=8, seed=5)
-    runs.write_json(tmp_path / "config.json", {"n_layer": 1, "n_head": 2, "d_model": 8})
+    write_json(tmp_path / "config.json", {"n_layer": 1, "n_head": 2, "d_model": 8})
     tok.save(tmp_path / "tokenizer.json")
-    runs.save_checkpoint(tmp_path, model, {"step": 7})
+    state = {"step": 7, "seed": 5, "corpus": "", "tokenizer": "", "next_batch": ""}
+    checkpoint.save(tmp_path, model.state_dict(), {}, state | {"device": "cpu", "config": {}})
     loaded, loaded_tok = runs.load_run(tmp_path)
     assert loaded_tok.fingerprint == tok.fingerprint
     for name, weight in loaded.state_dict().items():
         assert torch.equal(weight, model.state_dict()[name])
-    assert json.loads((tmp_path / "checkpoint" / "state.json").read_text())["step"] == 7
     with pytest.raises(FileNotFoundError, match="no checkpoint there; give the folder of a run"):
         runs.load_run(tmp_path / "checkpoint")
+
+
+def test_the_losses_of_a_run_are_read_back_up_to_a_step_bit_for_bit(tmp_path):
+    """Validated at 2 and, by a stop, at 3: going on from 3 with one every 2 steps, 3 is dropped."""
+    losses = runs.Losses(tmp_path)
+    for step in (1, 2, 3, 4):
+        losses.add(step, 32, 1 / 3**step)
+        if step > 1:
+            losses.validate(step, RECEIPT)
+    for step, every, validated in ((4, 2, [2, 3, 4]), (3, 2, [2]), (3, 1, [2, 3]), (2, 2, [2])):
+        back = runs.Losses.read(tmp_path, step, every)
+        assert back.steps == losses.steps[:step]
+        assert [row[0] for row in back.validations] == validated
+        assert back.validations[0] == losses.validations[0]
+    assert runs.Losses.read(tmp_path / "nowhere", 0, 2).steps == []

@@ -33,6 +33,15 @@ LESSONS = [
     "next-token",
     "model",
     "run",
+    "token-files",
+    "random-windows",
+    "loaders",
+    "evaluation",
+    "resume",
+    "documents",
+    "packing",
+    "isolation",
+    "lineage",
 ]
 ENVIRONMENT = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
 

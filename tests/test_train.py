@@ -15,9 +15,12 @@ import pytest
 import torch
 from conftest import ROOT
 
+import checkpoint
 import runs
 import train
 from config import Config
+from model import GPT
+from tokenizer import Tokenizer
 from training import Trainer
 
 SMALL = Config(
@@ -74,8 +77,9 @@ def test_a_run_leaves_its_folder_whole_and_says_where(run, tmp_path, caplog):
     assert "40 rows read, 40 kept" in caplog.text
     assert "runs/001" in out
     assert sorted(p.name for p in folder.rglob("*")) == sorted(
-        ["checkpoint", "model.safetensors", "state.json", "config.json", "tokenizer.json"]
-        + ["metrics.csv", "loss.png", "receipt.json", "sample.txt"]
+        ["checkpoint", "000024", "model.safetensors", "optimizer.safetensors", "state.json"]
+        + ["config.json", "tokenizer.json", "metrics.csv", "loss.png", "receipt.json"]
+        + ["sample.txt", "ledger.csv", ".lock"]
     )
     assert json.loads((folder / "config.json").read_text()) == vars(SMALL)
     metrics = pd.read_csv(folder / "metrics.csv")
@@ -103,17 +107,40 @@ def test_the_same_seed_gives_the_same_losses_and_text_bit_for_bit(run, tmp_path)
 def test_the_plan_shows_numbers_leaks_and_tokens_and_stops_there(run, tmp_path):
     status, out, _ = run("--plan")
     assert status == 0
-    for told in ("training windows W", "batches per epoch", "passes over the data", "leaks: the"):
+    asked = ("training windows W", "batches per epoch", "passes over the data", "leaks: the")
+    for told in (*asked, "on two sides: 1 documents, 0 groups of equal texts"):
         assert told in out
     assert "What the tokenizer learned" in out
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("args", [["--sampling", "random"], ["--layout", "eot"]])
+def test_other_samplings_and_layouts_train_and_say_so(run, tmp_path, args):
+    status, out, _ = run(*args)
+    assert status == 0
+    receipt = json.loads((tmp_path / "runs/001/receipt.json").read_text())
+    assert receipt["layout"] == ("eot" if "eot" in args else "text")
+    assert ("of the draws repeat one" in out) == ("random" in args)
+    metrics = pd.read_csv(tmp_path / "runs/001/metrics.csv")
+    assert metrics["train_loss"].iloc[-1] < metrics["train_loss"].iloc[0]
+
+
+def test_with_an_end_of_text_a_document_gets_its_tokens_and_one_more():
+    """Two documents of 2 and 3 bytes and no merges: 3 + 4 ids, and 5 bytes of text."""
+    frame = pd.DataFrame({"text": ["hi", "you"]})
+    tok = Tokenizer([])
+    stream = train.encode_documents(frame, tok)
+    train_side, val = train.cut_stream(stream, 4)
+    had = train.Prepared(frame, tok, train_side, train_side, val, None)
+    plan = train.make_plan(SMALL, had, GPT(tok.vocab_size, 1, 2, 16))
+    assert (plan.ids, plan.text_bytes, plan.documents) == (7, 5, 2)
 
 
 def test_every_epoch_has_its_own_order_and_gives_every_window_once():
     """Two epochs of 10 windows in batches of 4, seeded 42 and 43."""
     inputs, targets = train.make_windows(np.arange(12), 2)
     config = Config(batch_size=4, seed=42)
-    batches = train.batches(config, inputs, targets)
+    batches = train.epochs(config, inputs, targets)
     orders = [
         [i for xb, _ in (next(batches), next(batches), next(batches)) for i in xb[:, 0]]
         for _ in "ab"
@@ -122,7 +149,7 @@ def test_every_epoch_has_its_own_order_and_gives_every_window_once():
         np.random.default_rng(seed).choice(10, 10, replace=False).tolist() for seed in (42, 43)
     ]
     assert orders == expected
-    straight = train.batches(Config(batch_size=4, shuffle="none"), inputs, targets)
+    straight = train.epochs(Config(batch_size=4, shuffle="none"), inputs, targets)
     assert next(straight)[0][:, 0].tolist() == [0, 1, 2, 3]
 
 
@@ -159,23 +186,25 @@ def test_no_space_left_is_told_in_one_line_and_leaves_no_half_file(run, tmp_path
     status, _, err = run()
     assert (status, err) == (2, "train.py: loss.png: No space left on device\n")
     left = sorted(p.name for p in (tmp_path / "runs" / "001").iterdir())
-    assert left == ["config.json", "metrics.csv", "tokenizer.json"]
+    names = ["checkpoint", "config.json", "ledger.csv", "metrics.csv", "tokenizer.json"]
+    assert left == [".lock", *names]
+    assert [p.name for p in (tmp_path / "runs/001/checkpoint").iterdir()] == ["000000"]
 
 
 def test_ctrl_c_in_a_step_finishes_it_and_keeps_what_was_done(run, tmp_path, monkeypatch):
     real = Trainer.train_on
 
-    def interrupted(self, xb, yb):
+    def interrupted(self, *batch):
         if self.step == 4:
             signal.raise_signal(signal.SIGINT)
-        return real(self, xb, yb)
+        return real(self, *batch)
 
     monkeypatch.setattr(Trainer, "train_on", interrupted)
     status, out, _ = run()
     assert status == 130
     assert "stopped by Ctrl-C after step 5 of" in out
     assert len(pd.read_csv(tmp_path / "runs" / "001" / "metrics.csv")) == 5
-    assert json.loads((tmp_path / "runs/001/checkpoint/state.json").read_text())["step"] == 5
+    assert checkpoint.load(tmp_path / "runs" / "001").state["step"] == 5
     runs.load_run(tmp_path / "runs" / "001")
 
 
@@ -231,3 +260,55 @@ def test_two_processes_give_the_same_losses_bit_for_bit(tmp_path):
         assert "runs/" in out, err
     left = [(tmp_path / "runs" / name / "metrics.csv").read_bytes() for name in ("a", "b")]
     assert left[0] == left[1]
+
+
+def test_divided_and_packed_documents_are_told_trained_on_and_accounted_for(run, tmp_path):
+    args = ["--split", "documents", "--layout", "packed", "--boundaries", "isolated"]
+    status, out, _ = run(*args, "--test-fraction", "0.2", max_rows=80, stride=Config.stride)
+    folder = tmp_path / "runs" / "001"
+    assert status == 0
+    assert "no document, group or window is on two sides" in out
+    assert "% full" in out
+    receipts = [json.loads((folder / f"receipt{n}.json").read_text()) for n in ("", "-test")]
+    assert {(r["layout"], r["boundaries"]) for r in receipts} == {("eot", "isolated")}
+    assert receipts[0]["documents"] != receipts[1]["documents"]
+    book = pd.read_csv(folder / "ledger.csv")
+    parts = book[["trained", "context_only", "masked", "dropped"]].sum(axis=1)
+    assert (book["read"] == parts).all()
+    metrics = pd.read_csv(folder / "metrics.csv")
+    assert book["times"].sum() == metrics["targets"].sum()
+    assert (folder / "rows.png").exists()
+
+
+@pytest.mark.parametrize("args", [[], ["--sampling", "random"], ["--layout", "eot"]])
+def test_the_ledger_counts_the_targets_that_the_steps_counted(run, tmp_path, args):
+    """Over two epochs and a half: the run's own sum of targets, and the ledger's predictions."""
+    assert run(*args, epochs=None, steps=30)[0] == 0
+    folder = tmp_path / "runs" / "001"
+    metrics = pd.read_csv(folder / "metrics.csv")
+    assert pd.read_csv(folder / "ledger.csv")["times"].sum() == metrics["targets"].sum()
+
+
+def test_a_window_is_explained_and_rows_are_shown_instead_of_training(run, tmp_path):
+    status, out, _ = run("--explain", "3", "--html", "window.html", "--show-rows", "2")
+    assert status == 0
+    assert "window 0\n" in out
+    assert "Window 3 of" in out
+    assert (tmp_path / "window.html").exists()
+    assert not (tmp_path / "runs").exists()
+    status, _, err = run("--explain", "99999")
+    assert status == 2
+    assert err.startswith("train.py: there is no window 99999; choose one")
+
+
+def test_groups_of_a_column_stay_on_one_side(run, tmp_path):
+    lines = ["id,text"]
+    lines += [f"{k % 7},story {k} of the old man and the sea and more {k}" for k in range(140)]
+    (tmp_path / "own.csv").write_text("\n".join(lines), encoding="utf-8")
+    args = ["--split", "documents", "--group-column", "id", "--val-fraction", "0.4"]
+    status, out, err = run(*args, corpus_path="own.csv", max_rows=None)
+    assert (status, err) == (0, "")
+    table = out.split("Sides")[1].split("no document")[0]
+    rows = [line.split("│")[1:] for line in table.splitlines() if "│" in line]
+    assert sum(int(groups) for _, _, groups, *_ in rows) == 7
+    assert sum(int(documents) for _, documents, *_ in rows) == 140

@@ -1,5 +1,6 @@
 """One training step, devices, and Ctrl-C."""
 
+import math
 import signal
 
 import numpy as np
@@ -14,10 +15,10 @@ RNG = np.random.default_rng(0)
 BATCHES = [RNG.integers(0, 20, size=(4, 9)) for _ in range(12)]
 
 
-def trained(steps: int = 12, **settings) -> tuple[Trainer, list[float]]:
+def trained(steps: int = 12, segments=None, **settings) -> tuple[Trainer, list[float]]:
     model = GPT(20, n_layer=1, n_head=2, d_model=16, seed=3)
     trainer = Trainer(model, 12, 32, **({"lr": 0.02, "warmup": 2} | settings))
-    return trainer, [trainer.train_on(b[:, :-1], b[:, 1:]) for b in BATCHES[:steps]]
+    return trainer, [trainer.train_on(b[:, :-1], b[:, 1:], segments) for b in BATCHES[:steps]]
 
 
 def test_the_first_loss_of_a_fresh_model_is_ln_v():
@@ -75,6 +76,100 @@ def test_a_short_last_batch_weighs_what_its_targets_weigh():
     assert losses[0] == pytest.approx((3 * losses[1] + losses[2]) / 4)  # each is a mean
 
 
+# ---- documents in a row
+
+HAND = torch.tensor([[11, 12, 9, 21, 22, 9]])  # two documents, each with its end-of-text 9
+HAND_SEGMENTS = torch.tensor([[1, 1, 1, 2, 2, 2]])
+
+
+def gradient(*batches: tuple, boundaries: str = "isolated") -> tuple[torch.Tensor, list]:
+    """The sum of the gradients of batches `(ids, segments)`, and of each its loss and count."""
+    model = GPT(30, n_layer=2, n_head=2, d_model=16)
+    generator = torch.Generator().manual_seed(0)
+    for p in model.parameters():
+        torch.nn.init.normal_(p, std=0.3, generator=generator)
+    trainer = Trainer(model, 12, 32, lr=0.02, warmup=0, clip=1e9, boundaries=boundaries)
+    trainer.optimizers = [weigh := Weigh(model)]
+    told = [
+        (trainer.train_on(ids[:, :-1], ids[:, 1:], segments), trainer.targets)
+        for ids, segments in batches
+    ]
+    return sum(weigh.gradients), told
+
+
+def test_an_isolated_batch_pulls_as_its_documents_do_one_by_one():
+    """12, 9, 22 and a second 9 count; 21 comes after another document's end-of-text: 2 + 2 = 4."""
+    together, [(loss, targets)] = gradient((HAND, HAND_SEGMENTS))
+    one, two = (HAND[:, :3], HAND_SEGMENTS[:, :3]), (HAND[:, 3:], HAND_SEGMENTS[:, 3:])
+    apart, told = gradient(one, two)
+    assert [targets, *(count for _, count in told)] == [4, 2, 2]
+    assert torch.allclose(together, apart, atol=1e-6)
+    assert loss == pytest.approx((told[0][0] + told[1][0]) / 2, rel=1e-5)
+    continuous, [(_, all_five)] = gradient((HAND, HAND_SEGMENTS), boundaries="continuous")
+    assert all_five == 5
+    assert not torch.allclose(together, continuous, atol=1e-3)
+
+
+@pytest.mark.parametrize("boundaries", ["continuous", "isolated"])
+def test_padding_pulls_nothing_whatever_its_ids(boundaries):
+    """11 12 9, 21 9 and two pads: of 6 targets 2 + 1 count, continuous also the 21 between."""
+    row, seg = torch.tensor([[11, 12, 9, 21, 9]]), torch.tensor([[1, 1, 1, 2, 2]])
+    plain, [(loss, count)] = gradient((row, seg), boundaries=boundaries)
+    assert count == {"continuous": 4, "isolated": 3}[boundaries]
+    for pad in (9, 0):
+        padded = torch.cat([row, torch.tensor([[pad, pad]])], 1)
+        seg_padded = torch.cat([seg, torch.tensor([[0, 0]])], 1)
+        pulled, told = gradient((padded, seg_padded), boundaries=boundaries)
+        assert told == [(pytest.approx(loss, rel=1e-5), count)]
+        assert torch.allclose(pulled, plain, atol=1e-6)
+
+
+def test_a_full_row_is_one_text_if_it_is_one_document_or_training_is_continuous():
+    plain, told = gradient((HAND, None), boundaries="continuous")
+    one = torch.ones_like(HAND)
+    for segments, how in ((one, "isolated"), (one, "continuous"), (HAND_SEGMENTS, "continuous")):
+        pulled, same = gradient((HAND, segments), boundaries=how)
+        assert torch.allclose(pulled, plain, atol=1e-6)
+        assert same == [(pytest.approx(told[0][0], rel=1e-5), 5)]
+
+
+def test_segments_may_be_arrays():
+    given = gradient((HAND.numpy(), HAND_SEGMENTS.numpy().astype(np.int32)))
+    assert torch.equal(given[0], gradient((HAND, HAND_SEGMENTS))[0])
+
+
+def test_a_batch_in_which_nothing_counts_moves_nothing():
+    """Each id a document of its own, after steps that left the optimisers with momentum."""
+    trainer, _ = trained(6, boundaries="isolated", segments=np.ones((4, 9), dtype=np.int32))
+    before = [p.detach().clone() for p in trainer.model.parameters()]
+    remembered = trainer.optimizer_tensors()
+    each_its_own = np.arange(36).reshape(4, 9) + 1
+    loss = trainer.train_on(BATCHES[0][:, :-1], BATCHES[0][:, 1:], each_its_own)
+    assert math.isnan(loss)
+    assert (trainer.targets, trainer.step) == (0, 7)
+    after = trainer.model.parameters()
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    kept = trainer.optimizer_tensors()
+    assert all(torch.equal(kept[name], tensor) for name, tensor in remembered.items())
+
+
+def test_without_segments_every_target_counts_and_isolated_training_is_refused():
+    trainer, _ = trained(1)
+    assert trainer.targets == 32
+    trainer, _ = trained(0, boundaries="isolated")
+    with pytest.raises(ValueError, match="isolated training needs the segments of each batch, got"):
+        trainer.train_on(BATCHES[0][:, :-1], BATCHES[0][:, 1:])
+
+
+def test_segments_of_the_inputs_alone_are_refused():
+    trainer, _ = trained(0, boundaries="isolated")
+    with pytest.raises(ValueError, match=r"of the T \+ 1 ids of each window, \(4, 9\); got \(4, 8"):
+        trainer.train_on(BATCHES[0][:, :-1], BATCHES[0][:, 1:], np.ones((4, 8)))
+
+
+# ---- clipping, learning, and settings
+
+
 def test_a_long_gradient_is_scaled_down_to_the_clip(monkeypatch):
     """Muon and AdamW do not feel the length of one gradient, so it is looked at where it is cut."""
     seen = []
@@ -114,6 +209,15 @@ def test_bfloat16_is_near_float32():
 @pytest.mark.slow
 def test_a_compiled_model_gives_the_same_losses():
     assert trained(4, compile=True)[1] == pytest.approx(trained(4)[1], rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("up_to", [256, 0])
+def test_a_compiled_model_keeps_documents_apart_alike(monkeypatch, up_to):
+    """Even at lengths that have buckets when they are not compiled."""
+    monkeypatch.setattr("attention.MASK_UP_TO", up_to)
+    how = {"segments": np.arange(36).reshape(4, 9) // 5 + 1, "boundaries": "isolated"}
+    assert trained(4, compile=True, **how)[1] == pytest.approx(trained(4, **how)[1], rel=1e-4)
 
 
 def test_no_global_random_state_is_touched():

@@ -3,22 +3,31 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream import encode_documents, segment_ids
+from tokenizer import Tokenizer
 from windows import (
     attention_mask,
     count_batches,
+    count_passes,
     count_steps,
     count_unused,
     count_windows,
+    counts,
     eval_windows,
     gather,
+    least_context,
     loss_mask,
+    mean_context,
+    place_in_epoch,
     rows_view,
     sliding_windows,
+    window_order,
     window_table,
 )
 
@@ -120,6 +129,37 @@ def test_windows_of_different_lengths_are_not_gathered_together(hand_ids):
         gather(hand_ids, window_table([0, 1], [4, 3]))
 
 
+# ---- order
+
+
+def test_ten_windows_come_in_the_stored_order_and_the_generator_moves_on():
+    """pandas' orders of two epochs, for one generator seeded 42."""
+    rng = np.random.default_rng(42)
+    assert window_order(10, rng).tolist() == [2, 9, 1, 6, 3, 8, 5, 7, 4, 0]
+    assert window_order(10, rng).tolist() == [5, 9, 6, 2, 0, 1, 7, 3, 4, 8]
+
+
+@given(st.integers(0, 60), st.integers(0, 2**32))
+def test_an_order_holds_each_window_once_and_is_what_pandas_draws_for_any_frame(n, seed):
+    order = window_order(n, np.random.default_rng(seed))
+    assert order.dtype == np.int64
+    assert sorted(order) == list(range(n))
+    frame = pd.DataFrame({"a": np.zeros(n)})
+    assert (
+        order.tolist()
+        == frame.sample(frac=1, random_state=np.random.default_rng(seed)).index.tolist()
+    )
+
+
+def test_an_order_needs_a_generator_and_touches_no_global_state():
+    state = repr(np.random.mtrand._rand.get_state())
+    for rng in (None, 42, np.random.RandomState(42)):
+        with pytest.raises(TypeError, match=r"give a generator such as np.random.default_rng"):
+            window_order(5, rng)
+    window_order(5, np.random.default_rng(0))
+    assert repr(np.random.mtrand._rand.get_state()) == state
+
+
 # ---- evaluation
 
 
@@ -152,6 +192,43 @@ def test_every_target_is_scored_exactly_once(n, seq_len, data):
     assert (later["loss_from"] + 1 >= seq_len - stride + 1).all()  # ids of context
 
 
+@pytest.mark.eq("mean-context")
+@pytest.mark.parametrize(
+    ("n", "seq_len", "stride", "mean"),
+    [(129, 128, 128, 64.5), (385, 128, 128, 64.5), (5, 4, 2, 2.5), (7, 4, 2, 17 / 6)],
+)
+def test_targets_that_fill_their_windows_see_half_a_window_on_average(n, seq_len, stride, mean):
+    """1 + … + 128 over 128 is 64.5. N = 7, T = 4, s = 2: 1, 2, 3, 4, then 3 and 4; 17/6."""
+    assert mean_context(eval_windows(n, seq_len, stride)) == mean  # eq: mean-context
+
+
+@pytest.mark.eq("mean-context", "least-context", "passes")
+@given(st.integers(2, 120), st.integers(1, 20), st.data())
+def test_context_and_passes_are_those_of_a_plain_loop(n, seq_len, data):
+    """Window by window and place by place, counting the ids from its start to each target."""
+    stride = data.draw(st.integers(1, seq_len))
+    windows = eval_windows(n, seq_len, stride)
+    seen, read = {}, 0
+    for start in windows["start"]:
+        for target in range(start + 1, min(start + seq_len, n - 1) + 1):
+            seen.setdefault(target, target - start)
+            read += 1
+    assert sorted(seen) == list(range(1, n))
+    assert mean_context(windows) == pytest.approx(sum(seen.values()) / (n - 1))  # eq: mean-context
+    later = [context for target, context in seen.items() if target > seq_len]
+    assert min(later, default=seq_len) >= least_context(seq_len, stride)
+    if n >= 1 + seq_len + stride:  # the second window is not pushed back
+        assert min(later) == least_context(seq_len, stride)  # eq: least-context
+    assert count_passes(len(windows), min(seq_len, n - 1), n) == read / (n - 1)  # eq: passes
+
+
+@pytest.mark.eq("passes", "least-context")
+def test_overlapping_windows_read_each_id_several_times():
+    """Six windows of 8 over 23 ids: 48 predictions of 22 targets, and 8 − 3 + 1 = 6."""
+    assert count_passes(len(eval_windows(23, 8, 3)), 8, 23) == 24 / 11  # eq: passes
+    assert least_context(8, 3) == 6  # eq: least-context
+
+
 def test_a_stream_no_longer_than_a_window_is_one_window():
     assert eval_windows(5, 16, 8).to_dict("list") == {"start": [0], "length": [4], "loss_from": [0]}
 
@@ -172,12 +249,67 @@ def test_evaluation_with_holes_or_without_targets_is_refused(n, seq_len, stride,
 # ---- masks
 
 
+@pytest.mark.eq("counts")
 def test_predicting_the_next_document_from_an_end_of_text_is_not_scored_if_isolated():
     """z = 11 12 9 | 21 22 9: of y = 12 9 21 22 9 the 21 belongs to B, its input 9 to A."""
     segments = np.array([1, 1, 1, 2, 2, 2])
     one = window_table([0], 5)
-    assert loss_mask(one, segments, "isolated").astype(int).tolist() == [[1, 1, 0, 1, 1]]
+    assert gather(np.array([11, 12, 9, 21, 22, 9]), one)[1].tolist() == [[12, 9, 21, 22, 9]]
+    mask = loss_mask(one, segments, "isolated")  # eq: counts
+    assert mask.astype(int).tolist() == [[1, 1, 0, 1, 1]]
     assert loss_mask(one, segments, "continuous").astype(int).tolist() == [[1, 1, 1, 1, 1]]
+
+
+@pytest.mark.eq("counts")
+def test_arrays_and_tensors_have_one_rule_for_what_counts():
+    """Padding before and after a document of 2; then the inputs' segments and the targets'."""
+    segments = [0, 1, 1, 2, 0, 0]
+    for x, y in (
+        (np.array(segments[:-1]), np.array(segments[1:])),
+        (torch.tensor(segments[:-1]), torch.tensor(segments[1:])),
+    ):
+        assert counts(x, y, "isolated").tolist() == [False, True, False, False, False]  # eq: counts
+        assert counts(x, y, "continuous").tolist() == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("pad", [9, 0])
+def test_padding_is_known_by_its_place_whatever_id_it_has(pad):
+    """11 12 9 | 21 9 and two pads: targets 12 9 21 9 pad pad, of which 12, 9 and 9 count."""
+    ids = np.array([11, 12, 9, 21, 9, pad, pad])
+    spans = pd.DataFrame({"start": [0, 3], "stop": [3, 5]})
+    one, segments = window_table([0], 6), segment_ids(spans, len(ids))
+    assert gather(ids, one)[1].tolist() == [[12, 9, 21, 9, pad, pad]]
+    assert loss_mask(one, segments, "isolated").astype(int).tolist() == [[1, 1, 0, 1, 0, 0]]
+    assert loss_mask(one, segments, "continuous").astype(int).tolist() == [[1, 1, 1, 1, 0, 0]]
+
+
+def test_a_document_is_one_whatever_ids_it_holds_and_needs_no_end_of_text():
+    """A tab is byte 9, and here 9 ends nothing; the second document stops without a mark."""
+    documents = pd.DataFrame({"text": ["a\tb\tc", "d\te"]})
+    stream = encode_documents(documents, Tokenizer([]), final_eot=False)
+    assert stream.ids.tolist() == [97, 9, 98, 9, 99, 256, 100, 9, 101]
+    segments = segment_ids(stream.spans, 9)
+    mask = loss_mask(window_table([0], 8), segments, "isolated")
+    assert mask.astype(int).tolist() == [[1, 1, 1, 1, 1, 0, 1, 1]]
+
+
+@pytest.mark.eq("counts")
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=30), st.data())
+def test_the_loss_mask_is_that_of_a_plain_loop(lengths, data):
+    """Spans of these lengths, with a gap of padding after each at times; place by place."""
+    segments = [0] * data.draw(st.integers(0, 2))
+    for number, length in enumerate(lengths, 1):
+        segments += [number] * (length + 1) + [0] * data.draw(st.integers(0, 1))
+    n = len(segments)
+    T = data.draw(st.integers(1, n - 1))
+    windows = eval_windows(n, T, data.draw(st.integers(1, T)))
+    for boundaries in ("continuous", "isolated"):
+        mask = loss_mask(windows, np.array(segments), boundaries)  # eq: counts
+        for (start, length, loss_from), row in zip(windows.to_numpy(), mask, strict=True):
+            for j in range(length):
+                x, y = segments[start + j], segments[start + j + 1]
+                wanted = j >= loss_from and y > 0 and (boundaries == "continuous" or x == y)
+                assert row[j] == wanted
 
 
 @pytest.mark.parametrize("boundaries", ["continuous", "isolated"])
@@ -188,16 +320,21 @@ def test_targets_before_loss_from_and_padded_targets_do_not_count(boundaries):
     assert mask.astype(int).tolist() == [[0, 1, 1, 0, 0, 0]]
 
 
+@pytest.mark.eq("may-attend")
 def test_who_may_attend_is_decided_by_place_and_span():
-    assert attention_mask([1, 1, 2, 0]).astype(int).tolist() == [
-        [1, 0, 0, 0],
-        [1, 1, 0, 0],
-        [0, 0, 1, 0],
-        [0, 0, 0, 1],
-    ]
+    mask = attention_mask([1, 1, 2, 0])  # eq: may-attend
+    assert mask.astype(int).tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert attention_mask(np.ones((2, 3), dtype=int)).shape == (2, 3, 3)
 
 
 def test_unknown_boundaries_are_refused():
     with pytest.raises(ValueError, match="must be 'continuous' or 'isolated', got 'open'"):
         loss_mask(window_table([0], 2), np.ones(3), "open")
+
+
+@pytest.mark.eq("epoch-of-step", "batch-of-step")
+@pytest.mark.parametrize(("step", "epoch", "batch"), [(0, 0, 0), (2, 0, 2), (3, 1, 0), (7, 2, 1)])
+def test_a_step_has_its_place_in_an_epoch(step, epoch, batch):
+    """10 windows in batches of 4: three batches an epoch, so step 7 is batch 1 of epoch 2."""
+    assert place_in_epoch(step, 10, 4)[0] == epoch  # eq: epoch-of-step
+    assert place_in_epoch(step, 10, 4)[1] == batch  # eq: batch-of-step
