@@ -32,7 +32,22 @@ def get_batch(
     ([[112, 113, 114, 115], [115, 116, 117, 118]], [[113, 114, 115, 116], [116, 117, 118, 119]])
     """
     rows = _rows(tokens, block_size)
-    return _gather(rows, _draw(len(rows), batch_size, generator))
+    return gather_rows(rows, _draw(len(rows), batch_size, generator))
+
+
+def gather_rows(rows: torch.Tensor | np.ndarray, picked: Any) -> Batch:
+    """Inputs and targets of the windows `picked` from a view of all, int64 `(…, T)` each, copied.
+
+    NumPy gathers, because torch's gather waits for its threads. A tensor is asked for its memory
+    each time: torch moves it when it is shared with a worker, and an old look at it would crash.
+
+    >>> x, y = gather_rows(rows_view(torch.arange(9), 3), 2)
+    >>> x.tolist(), y.tolist()
+    ([2, 3, 4], [3, 4, 5])
+    """
+    held = np.asarray(rows)[picked]  # (…, T+1), the only read of the tokens
+    x, y = held[..., :-1].astype(np.int64), held[..., 1:].astype(np.int64)  # copies
+    return torch.from_numpy(x), torch.from_numpy(y)
 
 
 def make_train_loader(
@@ -98,7 +113,7 @@ class TrainBatchIterator:
         """The batch of `step`, int64 `(B / world_size, T)` each: a function of (seed, step)."""
         generator = torch.Generator().manual_seed(batch_seed(self.seed, step))
         starts = _draw(len(self._rows), self.batch_size, generator)
-        return _gather(self._rows, starts[self.rank :: self.world_size])
+        return gather_rows(self._rows, starts[self.rank :: self.world_size])
 
     def state_dict(self) -> dict[str, int]:
         """All that is needed to go on: the step whose batch comes next, and the seed."""
@@ -203,16 +218,6 @@ def _draw(n_windows: int, batch_size: int, generator: torch.Generator) -> np.nda
         raise TypeError(f"to draw, give a generator such as torch.Generator(), not {generator}")
     starts = torch.randint(0, n_windows, (batch_size,), generator=generator)
     return starts.numpy()
-
-
-def _gather(rows: torch.Tensor | np.ndarray, starts: np.ndarray) -> Batch:
-    """The batch of the rows at `starts`, gathered by NumPy: torch's gather waits for its threads.
-
-    A tensor is asked for its memory each time, because torch moves it when it is shared.
-    """
-    picked = np.asarray(rows)[starts]  # (B, T+1), the only read of the tokens
-    x, y = picked[:, :-1].astype(np.int64), picked[:, 1:].astype(np.int64)  # copies
-    return torch.from_numpy(x), torch.from_numpy(y)
 
 
 def _check_counts(**numbers: int) -> None:

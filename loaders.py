@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 import windows
+from batches import gather_rows
 from windows import check_sizes, count_unused, eval_windows, rows_view
 
 log = logging.getLogger("loaders")
@@ -46,14 +47,8 @@ class WindowDataset(Dataset):
         return rows_view(self.ids, self.seq_len)
 
     def _gather(self, i: Any) -> tuple[torch.Tensor, ...]:
-        """Inputs and targets of the windows in rows `i` of the view.
-
-        A tensor is asked for its array each time: torch moves the memory of a tensor that goes to a
-        spawned worker, and an array that was taken before looks into memory that is gone.
-        """
-        rows = np.asarray(self._rows)[i]  # (B, T+1); NumPy's gather beats torch's here
-        x, y = rows[..., :-1].astype(np.int64), rows[..., 1:].astype(np.int64)  # copies
-        return torch.from_numpy(x), torch.from_numpy(y)
+        """Inputs and targets of the windows in rows `i` of the view."""
+        return gather_rows(self._rows, i)
 
     def __copy__(self) -> "WindowDataset":
         twin = object.__new__(type(self))

@@ -177,7 +177,7 @@ def rows_view(ids: Any, seq_len: int) -> Any:
 
 
 def gather(ids: Any, windows: pd.DataFrame) -> tuple[Any, Any]:
-    """Inputs and targets of the windows, `(W, T)` each: the one place where a shift by one is made.
+    """Inputs and targets of the windows of a table, `(W, T)` each, one place apart.
 
     >>> x, y = gather(np.array([3, 1, 4, 1, 5]), window_table([0, 1], 3))
     >>> x.tolist(), y.tolist()
