@@ -9,7 +9,7 @@ endif
 READY := $(VENV)/ready
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: train test slow check docs serve bench clean
+.PHONY: train test slow check docs serve bench proof mutants clean
 
 train: $(READY)
 	$(BIN)/python train.py $(ARGS)
@@ -33,6 +33,14 @@ serve: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+proof: export HYPOTHESIS_PROFILE := proof
+proof: $(READY)
+	$(BIN)/python -m proof $(ARGS)
+	$(if $(ARGS),,$(BIN)/python -m pytest -n 2 --dist loadfile)
+
+mutants: $(READY)
+	$(BIN)/python -m proof --modules $(ARGS)
 
 $(READY): requirements.txt
 	$(PYTHON) -m venv $(VENV)

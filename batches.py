@@ -111,9 +111,13 @@ class TrainBatchIterator:
 
     def batch_at(self, step: int) -> Batch:
         """The batch of `step`, int64 `(B / world_size, T)` each: a function of (seed, step)."""
+        return gather_rows(self._rows, self.starts_at(step))
+
+    def starts_at(self, step: int) -> np.ndarray:
+        """Where the windows of that batch start, int64 `(B / world_size,)`."""
         generator = torch.Generator().manual_seed(batch_seed(self.seed, step))
         starts = _draw(len(self._rows), self.batch_size, generator)
-        return gather_rows(self._rows, starts[self.rank :: self.world_size])
+        return starts[self.rank :: self.world_size]
 
     def state_dict(self) -> dict[str, int]:
         """All that is needed to go on: the step whose batch comes next, and the seed."""
@@ -167,6 +171,7 @@ def boundary_windows(boundaries: Sequence[int] | np.ndarray, n: int, seq_len: in
     >>> boundary_windows([5, 6], 20, 3)
     5
     """
+    check_sizes(n=n, seq_len=seq_len)
     places = np.unique(np.asarray(boundaries, dtype=np.int64))
     if len(places) and not 0 <= places[0] <= places[-1] < n:
         raise ValueError(f"boundaries must be from 0 to {n - 1}, got {places[[0, -1]].tolist()}")

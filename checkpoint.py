@@ -89,11 +89,13 @@ def load(run: Path) -> Checkpoint:
     path = found[-1]
     state = read_json(path / "state.json")
     for key, kind in _KEYS.items():
-        if not isinstance(state.get(key), kind):
+        if type(state.get(key)) is not kind:  # True is an int, and no step
             raise ValueError(
                 f"{path.as_posix()}/state.json should have {key!r}, of type {kind.__name__}; "
                 f"it has {state.get(key)!r:.40}"
             )
+    if state["step"] != int(path.name):
+        raise ValueError(f"{path.as_posix()}/state.json was altered: its step is {state['step']}")
     weights, optimizers = (_tensors(path, part, state["sha256"]) for part in _PARTS)
     return Checkpoint(path, weights, optimizers, state)
 
@@ -115,10 +117,12 @@ bring it back, or start a new run
             )
 
 
-def moved(state: dict[str, Any], threads: int, device: str) -> list[str]:
-    """What may change the last bits of a run that goes on: threads, device, a version of torch."""
+def moved(state: dict[str, Any], threads: int, device: str, processes: int = 1) -> list[str]:
+    """What may change a run's last bits: threads, device, processes, a version of torch."""
     now = {"threads": threads, "device": device, "torch": versions()["torch"]}
+    now |= {"processes": processes}
     was = {"device": state["device"], "torch": state["versions"].get("torch")}
+    was |= {"processes": state.get("processes", 1)}
     was |= {"threads": state["config"].get("threads")}
     return [
         f"{name}: {was[name]} before, {now[name]} now" for name in now if was[name] != now[name]
@@ -135,10 +139,11 @@ def _suspect(what: str, state: dict[str, Any]) -> str:
     """What else than the thing itself may have changed it."""
     if what == "corpus":
         return ""
+    now = versions()
     changed = [
-        f"{name} was {before}, is {versions().get(name)}"
+        f"{name} was {before}, is {now.get(name)}"
         for name, before in state["versions"].items()
-        if versions().get(name) != before
+        if now.get(name) != before
     ]
     return f"{', '.join(changed) or 'the code that makes it has changed'}; "
 
@@ -154,7 +159,10 @@ def _tensors(path: Path, part: str, sums: dict[str, str]) -> Tensors:
     content = file.read_bytes() if file.is_file() else b""
     if _sha256(content) != sums.get(part):
         raise ValueError(f"{file.as_posix()} is missing or is not what was saved: it was altered")
-    return safetensors.torch.load(content)
+    try:
+        return safetensors.torch.load(content)
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{file.as_posix()} holds no tensors: {error}") from None
 
 
 def _sha256(content: bytes) -> str:

@@ -1,16 +1,21 @@
 """Every setting of a run, and the command line made from it."""
 
-import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 
 DEFAULT_EPOCHS = 3
 # On --resume: what feeds a run is not touched by these; the corpus is held to its digest.
-MAY_CHANGE = {"corpus_path", "eval_stride", "eval_every", "threads", "device", "resume"}
+MAY_CHANGE = {"corpus_path", "tokens", "eval_stride", "eval_every", "threads", "device", "resume"}
 MAY_CHANGE |= {"plan", "show_rows", "explain", "html"}
+# What `prepare.py` has settled for the streams of --tokens.
+_PREPARED = ("corpus_path", "corpus_column", "encoding", "max_rows", "num_merges")
+_PREPARED += ("val_fraction", "test_fraction", "group_column")
+_FLOAT = 1e38  # float32 holds little more
+_MOST = {"threads": 1024, "seed": 2**63 - 1}
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,8 @@ class Config:
     """Column, or JSON key, that holds the text."""
     encoding: str = "utf-8"
     """Text encoding of the file, such as utf-8, utf-16 or cp1252. A byte order mark is dropped."""
+    tokens: str | None = None
+    """Folder that prepare.py made: train on its streams instead of a file."""
     max_rows: int | None = 2000
     """Rows to read at most, before blank ones are dropped; None reads all."""
     num_merges: int = 1024
@@ -54,8 +61,9 @@ class Config:
     """Windows in one batch (B)."""
     sampling: Literal["epoch", "random"] = "epoch"
     """Each window once an epoch, or windows from anywhere, drawn by the number of the step."""
-    shuffle: Literal["pandas", "none"] = "pandas"
-    """Order of the windows in an epoch: pandas' for the seed --seed + epoch, or as in the text."""
+    shuffle: Literal["pandas", "bijection", "none"] = "pandas"
+    """Order of the windows in an epoch: pandas' for --seed + epoch; computed, so that no list of
+    them is kept; or as in the text."""
     epochs: int | None = None
     """Times that each window is seen. Unless --steps is given: 3."""
     steps: int | None = None
@@ -143,12 +151,21 @@ class Config:
                 getattr(self, name) >= 0,
                 f"{_flag(name)} must be 0 or more, got {getattr(self, name)}",
             )
+        for field in fields(self):  # no run is so large, and libraries cannot count so far
+            value, most = getattr(self, field.name), _MOST.get(field.name, 2**31 - 1)
+            _need(
+                not isinstance(value, int) or value <= most,
+                f"{_flag(field.name)} must be at most {most:,}, got {value!s:.40}",
+            )
         for name in ("lr", "clip"):
             value = getattr(self, name)
-            _need(0 < value < math.inf, f"{_flag(name)} must be a number above 0, got {value}")
+            _need(
+                0 < value <= _FLOAT,
+                f"{_flag(name)} must be a number above 0, got {value}; {_FLOAT:g} at most",
+            )
         _need(
-            0 <= self.weight_decay < math.inf,
-            f"--weight-decay must be 0 or more, got {self.weight_decay}",
+            0 <= self.weight_decay <= _FLOAT,
+            f"--weight-decay must be 0 or more, got {self.weight_decay}; {_FLOAT:g} at most",
         )
         _need(
             0 < self.val_fraction < 1,
@@ -169,12 +186,21 @@ class Config:
             f"got {self.eval_stride}",
         )
         _need(
-            self.sampling == "epoch" or self.shuffle == "pandas",
-            "--shuffle none is an order of an epoch; --sampling random draws by the step, without",
+            self.sampling == "epoch" or self.shuffle == Config.shuffle,
+            f"--shuffle {self.shuffle} is an order of an epoch; --sampling random draws by the "
+            "step, without",
+        )
+        _need(
+            re.fullmatch(r"[a-z]+(:\d{1,3})?", self.device),
+            f"--device must be such as auto, cpu, cuda or cuda:1, got {self.device!r:.40}",
         )
         _need(
             self.name is None
-            or (self.name not in ("", ".", "..") and not set(self.name) & set('/\\:*?"<>|\0')),
+            or (
+                self.name not in ("", ".", "..")
+                and self.name.isprintable()  # a newline is not, nor half a surrogate pair
+                and not set(self.name) & set('/\\:*?"<>|')
+            ),
             f"--name must be a plain folder name, got {self.name!r}",
         )
 
@@ -190,6 +216,12 @@ class Config:
             _need(
                 getattr(self, name) == getattr(defaults, name) or self.split == "documents",
                 f"{_flag(name)} divides documents, so it needs --split documents",
+            )
+        for name in _PREPARED:
+            _need(
+                getattr(self, name) == getattr(defaults, name) or self.tokens is None,
+                f"{_flag(name)} was settled when the streams of --tokens were prepared; leave it "
+                "out, or prepare them again with it",
             )
         for name in ("packing", "long_doc", "tail"):
             _need(
@@ -227,9 +259,14 @@ class Config:
 def parse(args: Sequence[str] | None = None, default: Config | None = None) -> Config:
     """The settings of a command line, `sys.argv` if None; a misspelt one exits with 2.
 
-    What is not given is taken from `default`.
+    What is not given is taken from `default`. Prepared streams are of divided documents, with an
+    end-of-text after each.
     """
-    return tyro.cli(Config, args=args, default=default, prog="python train.py")
+    config = tyro.cli(Config, args=args, default=default, prog="python train.py")
+    if config.tokens is None:
+        return config
+    layout = "packed" if config.layout == "packed" else "eot"
+    return replace(config, split="documents", layout=layout)
 
 
 def read_settings(written: dict[str, Any], where: str) -> Config:
@@ -237,9 +274,10 @@ def read_settings(written: dict[str, Any], where: str) -> Config:
     hints = get_type_hints(Config)
     for name, value in written.items():
         if name not in hints:
-            raise ValueError(f"{where} has {name!r}, a setting that is not known here")
+            raise ValueError(f"{where} has {name!r:.80}, a setting that is not known here")
         choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
-        if value not in choices if choices else not isinstance(value, hints[name]):
+        fits = value in choices if choices else isinstance(value, hints[name])
+        if not fits or (isinstance(value, bool) and hints[name] is not bool):  # True is an int
             raise ValueError(f"{where} has {value!r:.40} for {name!r}, which cannot be")
     return Config(**written)
 
@@ -255,7 +293,7 @@ def check_unchanged(now: Config, before: Config) -> None:
         )
 
 
-def _need(holds: bool, message: str) -> None:
+def _need(holds: object, message: str) -> None:
     if not holds:
         raise ValueError(message)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from addresses import Partition
 from readers import read_rows
 from sides import assign_splits as assign_splits  # given from here, too
 from sides import audit_split as audit_split
@@ -95,28 +96,18 @@ def load_documents(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file")
-    columns = [column] if group_column is None else [column, group_column]
-    texts: dict[int, str] = {}
-    named: dict[int, str] = {}
-    rows = size = 0
-    for rows, (where, cells) in enumerate(read_rows(path, columns, encoding), 1):
-        if text := (cells[0] or "").strip():
-            size += _utf8_size(text, where)
-            texts[rows - 1] = text
-            if group_column is not None:
-                named[rows - 1] = _group_name(cells[1], group_column, where)
-        if rows == max_rows:
-            break
-    if not texts:
+    documents, rows = read_documents(
+        path, column, max_rows, encoding=encoding, group_column=group_column
+    )
+    if not len(documents):
         raise ValueError(
             f"{path}: {rows} rows read, and none has text in column {column!r}; nothing is left"
         )
-    documents = pd.DataFrame({"text": pd.Series(texts, dtype="str")}).rename_axis("doc_id")
-    documents["group"] = text_groups(documents["text"])
     if group_column is not None:
-        documents["group"] = _named_groups(documents["group"], named, path)
+        _refuse_parted(documents, path)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    texts = documents["text"]
     documents.attrs["unidata_version"] = unicodedata.unidata_version
     documents.attrs["intake"] = report = IntakeReport(
         path=path.as_posix(),
@@ -124,18 +115,55 @@ def load_documents(
         rows_read=rows,
         kept=len(texts),
         empty=rows - len(texts),
-        duplicates=int(documents["text"].duplicated().sum()),
-        characters=sum(map(len, texts.values())),
-        bytes=size,
+        duplicates=int(texts.duplicated().sum()),
+        characters=sum(map(len, texts)),
+        bytes=text_bytes(texts),
     )
     log.info("%s", report)
     return documents
 
 
-def _utf8_size(text: str, where: str) -> int:
-    """Bytes of `text` in UTF-8; half a surrogate pair has none, and is refused."""
+def read_documents(
+    source: Path | Partition,
+    column: str = "text",
+    max_rows: int | None = None,
+    *,
+    encoding: str = "utf-8",
+    group_column: str | None = None,
+) -> tuple[pd.DataFrame, int]:
+    """The documents of a file or a partition, and how many rows were read for them.
+
+    They are those of `load_documents`, with `doc_id` counted in the partition. There may be none,
+    and one text may be in two groups: that can only be told when all are read.
+    """
+    columns = [column] if group_column is None else [column, group_column]
+    texts: dict[int, str] = {}
+    named: dict[int, str] = {}
+    rows = 0
+    for rows, (where, cells) in enumerate(read_rows(source, columns, encoding), 1):
+        if text := (cells[0] or "").strip():
+            _refuse_halves(text, where)
+            texts[rows - 1] = text
+            if group_column is not None:
+                named[rows - 1] = _group_name(cells[1], group_column, where)
+        if rows == max_rows:
+            break
+    index = pd.Index(texts, dtype="int64", name="doc_id")
+    documents = pd.DataFrame({"text": pd.Series(list(texts.values()), index, dtype="str")})
+    if group_column is None:
+        return documents.assign(group=text_groups(documents["text"])), rows
+    return documents.assign(group=pd.Series(list(named.values()), index, dtype="str")), rows
+
+
+def text_bytes(texts: Iterable[str]) -> int:
+    """How many bytes the texts have in UTF-8."""
+    return sum(len(text.encode()) for text in texts)
+
+
+def _refuse_halves(text: str, where: str) -> None:
+    """Half of a surrogate pair has no bytes in UTF-8."""
     try:
-        return len(text.encode("utf-8"))
+        text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
             f"{where}: character {error.start + 1} of the text is {text[error.start]!r}, half of a "
@@ -146,22 +174,20 @@ def _utf8_size(text: str, where: str) -> int:
 def _group_name(cell: str | None, column: str, where: str) -> str:
     if not (name := (cell or "").strip()):
         raise ValueError(f"{where}: the group in column {column!r} is blank; every text needs one")
-    _utf8_size(name, where)
+    _refuse_halves(name, where)
     return name
 
 
-def _named_groups(by_text: pd.Series, named: dict[int, str], path: Path) -> pd.Series:
-    """The groups of a column, which must not part two documents of one text."""
-    groups = pd.Series(named, dtype="str")
-    pairs = pd.DataFrame({"text": by_text, "group": groups}).drop_duplicates()
+def _refuse_parted(documents: pd.DataFrame, path: Path) -> None:
+    """The groups of a column must not part two documents that are one text."""
+    pairs = documents.assign(text=text_groups(documents["text"])).drop_duplicates()
     parted = pairs[pairs["text"].duplicated(keep=False)].sort_values("text", kind="stable")
     if len(parted):
         (one, other), (its, another) = parted.index[:2], parted["group"].iloc[:2]
         raise ValueError(
-            f"{path}: records {one} and {other} (from 0) hold one text, in group {its!r} and in "
-            f"{another!r}; give both the same group, or leave one out"
+            f"{path}: records {one} and {other} (from 0) hold one text, in group {its!r:.80} and "
+            f"in {another!r:.80}; give both the same group, or leave one out"
         )
-    return groups
 
 
 def join_with_eot(texts: Iterable[str]) -> str:

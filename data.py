@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
+from bijection import Bijection
 from corpus import CorpusText, load_documents
 from tokenizer import Tokenizer, learn_merges
 from windows import check_sizes, count_batches, rows_view, window_order
@@ -105,11 +106,13 @@ def iterate_batches(
     shuffle: bool = True,
     *,
     start: int = 0,
+    order: np.ndarray | Bijection | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Batches `(xb, yb)` of one epoch, int64 `(B, T)`: each window once; the last may be short.
 
     The order is the one that pandas' `sample(frac=1)` draws from `rng`, which moves on, or that of
-    the frames if not `shuffle`. `start` is the first batch to give, for going on inside an epoch.
+    the frames if not `shuffle`; or `order`, if it is given. `start` is the first batch to give, for
+    going on inside an epoch.
 
     >>> inputs, targets = make_windows(np.arange(12), seq_len=2)
     >>> batches = iterate_batches(inputs, targets, 4, np.random.default_rng(42))
@@ -120,10 +123,13 @@ def iterate_batches(
         raise ValueError(f"inputs {inputs.shape} and targets {targets.shape} must be of one index")
     if start < 0:
         raise ValueError(f"start must be 0 or more, got {start}")
-    rows = window_order(len(inputs), rng) if shuffle else np.arange(len(inputs))
+    if order is None:
+        order = window_order(len(inputs), rng) if shuffle else np.arange(len(inputs))
+    if len(order) != len(inputs):
+        raise ValueError(f"the order is of {len(order)} windows, and there are {len(inputs)}")
     x, y = inputs.to_numpy(), targets.to_numpy()
-    batches = range(start, count_batches(len(rows), batch_size))
-    picks = (rows[b * batch_size : (b + 1) * batch_size] for b in batches)
+    batches = range(start, count_batches(len(order), batch_size))
+    picks = (order[b * batch_size : (b + 1) * batch_size] for b in batches)
     if x.dtype == y.dtype == np.int64:
         return ((x[pick], y[pick]) for pick in picks)  # (B, T) each, copied
     return ((x[pick].astype(np.int64), y[pick].astype(np.int64)) for pick in picks)

@@ -1,5 +1,6 @@
 """A file, or a folder of files, appears whole or not at all."""
 
+import errno
 import json
 import os
 import re
@@ -9,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
+_LONE = re.compile("[\ud800-\udfff]")  # half a surrogate pair, which UTF-8 does not have
 _ASIDE = re.compile(r"\.\d+\.tmp(\.\w+)?")
 
 
@@ -16,7 +20,8 @@ _ASIDE = re.compile(r"\.\d+\.tmp(\.\w+)?")
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name beside `path`; rename it to `path` when the block ends well.
 
-    A crash, a full disk or Ctrl-C inside the block leaves the old file as it was, and no other.
+    A crash, a full disk or Ctrl-C inside the block leaves the old file as it was, and no other. A
+    device or a pipe is refused: it would be gone, and a file in its place.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -26,6 +31,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     'all of it'
     """
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileExistsError(errno.EEXIST, "is no file but a device or a pipe", str(path))
     temporary = _aside(path)
     try:
         yield temporary
@@ -62,6 +69,24 @@ def sweep(folder: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@contextmanager
+def owned(folder: Path, *places: Path) -> Iterator[None]:
+    """Keep `folder` for this process; clear it and `places` of what a killed one left half-written.
+
+    Raises:
+        ValueError: When another process is at work in it.
+    """
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            for place in (folder, *places):
+                sweep(place)
+            yield
+    except Timeout:
+        raise ValueError(
+            f"{folder.as_posix()} is in use by another process; wait for its end, or stop it"
+        ) from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 with `\\n` line ends, whole or not at all."""
     with written_whole(path) as temporary:
@@ -70,7 +95,8 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write JSON, indented, whole or not at all."""
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    write_text(path, _LONE.sub(lambda half: f"\\u{ord(half[0]):04x}", text))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -81,11 +107,19 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a bare ValueError
         raise ValueError(f"{path.as_posix()} is damaged, no JSON: {error}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"{path.as_posix()} should hold a JSON object, it holds {content!r:.40}")
+        kind = type(content).__name__
+        raise ValueError(f"{path.as_posix()} should hold a JSON object, it holds a {kind}")
     return content
+
+
+def memory_bytes() -> int:
+    """Bytes of memory that the machine has; where it does not say (Windows), 2⁶³."""
+    if not hasattr(os, "sysconf"):
+        return 1 << 63
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _aside(path: Path) -> Path:

@@ -4,7 +4,6 @@ What is looked at stands in `checks.py` and `packing_checks.py`; here is the com
 is shown.
 """
 
-import logging
 import statistics
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import pandas as pd
 import tyro
 from tqdm import tqdm
 
+import commands
 from attention import MASK_UP_TO
 from batches import batch_seed, make_train_loader
 from checks import END, TOKENS, WINDOWS, B, Found, Lab, first_batch, look, random_state
@@ -295,18 +295,7 @@ def parse(args: Sequence[str] | None = None) -> Asked:
 def cli(args: Sequence[str] | None = None) -> int:
     """Run the command line; a mistake is told in one line, with exit status 2."""
     asked = parse(args)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    try:
-        return main(asked)
-    except OSError as error:
-        told = f"{error.filename}: {error.strerror}" if error.filename else error
-    except ValueError as error:
-        told = error
-    except KeyboardInterrupt:
-        print("lab.py: stopped by Ctrl-C", file=sys.stderr)
-        return 130
-    print("lab.py:", " ".join(str(told).split()), file=sys.stderr)
-    return 2
+    return commands.told("lab.py", lambda: main(asked))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """The ledger: what became of every token that was read. Its sums balance, or it raises."""
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
-from stream import Stream, segment_ids, span_lengths
-from windows import Boundaries, counts
+from stream import Stream, part_of, segment_ids, span_lengths
+from windows import Boundaries, counts, window_table
 
 # What may become of a token. One that stands in several places has the highest of its fates.
 UNLAID, BETWEEN, AFTER, CONTEXT, UNCOUNTED, CROSSING, TRAINED = range(7)
@@ -17,6 +20,7 @@ _REASONS = {
     CROSSING: "masked {:,}: predicted from outside its span",
 }
 _FATES = 7
+_PART = 1 << 21  # ids that are looked at together
 
 
 def ledger(
@@ -43,7 +47,19 @@ def ledger(
             window goes on after the end of `laid`.
         RuntimeError: When a sum does not balance, which would be a mistake of ours.
     """
-    fate_of_place, times_of_place = fates(laid, windows, boundaries)
+    doc_ids = source.spans["doc_id"]
+    if laid is not source or len(doc_ids) == 0 or not doc_ids.is_unique:
+        return _book(source, laid, *fates(laid, windows, boundaries))
+    books = [_book(part, part, *fate) for part, fate in _parts(source, windows, boundaries)]
+    frame = pd.concat(books, ignore_index=True)  # nothing has moved: by parts, for a large stream
+    frame.attrs["padding"] = sum(book.attrs["padding"] for book in books)
+    return frame
+
+
+def _book(
+    source: Stream, laid: Stream, fate_of_place: np.ndarray, times_of_place: np.ndarray
+) -> pd.DataFrame:
+    """The ledger, from what becomes of each place of `laid`."""
     documents = _documents(source.spans)
     read, held = _tokens(source, documents), _tokens(laid, documents)
     owner = np.repeat(np.arange(len(documents)), documents["size"])  # of each token
@@ -94,23 +110,57 @@ def ledger_line(frame: pd.DataFrame) -> str:
     ).format(**sums, padding=frame.attrs["padding"])
 
 
+def _parts(
+    stream: Stream, windows: pd.DataFrame, boundaries: Boundaries
+) -> Iterator[tuple[Stream, tuple[np.ndarray, np.ndarray]]]:
+    """Whole documents of about `_PART` ids together, with what becomes of each place of theirs.
+
+    The place before them is looked at too: it may be the input of their first.
+    """
+    firsts, n = stream.spans["start"].to_numpy(), len(stream)
+    edges = firsts[1:][np.diff(firsts // _PART) > 0]  # the first to begin in a stretch
+    windows = windows.sort_values("start")
+    start, length, loss_from = (windows[name].to_numpy() for name in windows)
+    end = _check_inside(start, length, n)
+    reach = length.max(initial=0) + 1
+    for first, stop in pairwise([0, *edges, n]):
+        before = max(first - 1, 0)
+        near = slice(*np.searchsorted(start, [before - reach, stop]))
+        begun, past = start[near].clip(before), (start + length + 1)[near].clip(before, stop)
+        waits = (loss_from[near] - (begun - start[near])).clip(0)
+        cut = window_table(begun - before, past - begun - 1, waits)[past > begun]
+        fate = fates(part_of(stream, before, stop), cut, boundaries, end - before)
+        yield part_of(stream, first, stop), tuple(of[first - before :] for of in fate)
+
+
+def _check_inside(start: np.ndarray, length: np.ndarray, n: int) -> int:
+    """The place after the last one that a window holds; refused if the stream ends before it."""
+    end = int((start + length + 1).max(initial=0))
+    if end > n or start.min(initial=0) < 0:
+        raise ValueError(
+            f"windows reach from {start.min()} to {end}, and the stream has {n} ids; give the "
+            "windows of this stream"
+        )
+    return end
+
+
 def fates(
-    laid: Stream, windows: pd.DataFrame, boundaries: Boundaries
+    laid: Stream, windows: pd.DataFrame, boundaries: Boundaries, end: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each place of `laid`: what becomes of its token, and in how many windows it counts."""
+    """Of each place of `laid`: what becomes of its token, and in how many windows it counts.
+
+    From the place `end` on no window holds any, also none that is not in the table.
+    """
     n, start, length = len(laid), windows["start"].to_numpy(), windows["length"].to_numpy()
     stop = start + length + 1
     counting = start + 1 + windows["loss_from"].to_numpy().clip(0, length)
-    if len(windows) and not 0 <= start.min() <= stop.max() <= n:
-        raise ValueError(
-            f"windows reach from {start.min()} to {stop.max()}, and the stream has {n} ids; give "
-            "the windows of this stream"
-        )
+    last_held = _check_inside(start, length, n)
+    end = last_held if end is None else end
     segments = segment_ids(laid.spans, n)
     own = np.append(False, counts(segments[:-1], segments[1:], boundaries))[:n]
     held, target = _covered(start, stop, n) > 0, _covered(start + 1, stop, n) > 0
     times = _covered(counting, stop, n) * own
-    last = np.arange(n) >= stop.max(initial=0)
+    last = np.arange(n) >= end
     cases = [times > 0, target & ~own, target, held, last]
     return np.select(cases, [TRAINED, CROSSING, UNCOUNTED, CONTEXT, AFTER], BETWEEN), times
 

@@ -215,6 +215,7 @@ def epoch_generator(seed: int, epoch: int) -> torch.Generator:
     >>> epoch_generator(42, 3).initial_seed()
     45
     """
+    seed, epoch = operator.index(seed), operator.index(epoch)  # a TypeError for what is no integer
     if seed < 0 or epoch < 0 or seed + epoch >= 2**64:
         raise ValueError(
             f"seed and epoch must be 0 or more, and below 2⁶⁴ together, got {seed} and {epoch}"

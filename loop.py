@@ -10,7 +10,6 @@ from typing import Any
 from tqdm import tqdm
 
 import report
-from files import write_json
 from runs import Losses
 from scoring import Receipt
 from training import Trainer
@@ -30,11 +29,13 @@ def train_steps(
     """Train to the last step, or until `asked` to stop; the last receipt, if there was a step.
 
     `keep` is called with the batch that comes next: before the first step and at each validation.
+    Of several processes all stop when one is asked to.
     """
     tokens, seconds, mark = 0, 0.0, time.perf_counter()
     total, receipt = trainer.total_steps, None
-    bar = tqdm(total=total, initial=trainer.step, desc="training", unit=" steps", disable=None)
-    with bar:
+    hidden = None if trainer.group.leads else True  # None: where nobody would see it
+    words = {"desc": "training", "unit": " steps"}
+    with tqdm(total=total, initial=trainer.step, disable=hidden, **words) as bar:
         left = total - trainer.step
         for (xb, yb, segments), upcoming in islice(pairwise(batches), left):
             if trainer.step == 0:
@@ -46,14 +47,16 @@ def train_steps(
             tokens, seconds = tokens + math.prod(yb.shape), seconds + time.perf_counter() - mark
             bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
             bar.update()
+            if trainer.group.any(asked.is_set()):
+                asked.set()
             last = trainer.step == total or asked.is_set()
             if last or trainer.step % eval_every == 0:
                 receipt = validate()
                 train_loss = losses.validate(trainer.step, receipt)
-                bar.write(
-                    report.progress_line(trainer.step, total, train_loss, receipt, tokens / seconds)
-                )
-                write_json(losses.folder / "receipt.json", receipt.as_dict())
+                speed = tokens / seconds
+                line = report.progress_line(trainer.step, total, train_loss, receipt, speed)
+                if trainer.group.leads:
+                    bar.write(line)
                 keep(upcoming)
             if last:
                 break

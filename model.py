@@ -74,6 +74,16 @@ class Block(nn.Module):
         return x + self.down(F.gelu(self.up(rms_norm(x))))
 
 
+def count_weights(vocab_size: int, n_layer: int, d_model: int) -> int:
+    """How many weights a GPT has: 12 d² in each block, and the two tables.
+
+    >>> model = GPT(vocab_size=300, n_layer=2, n_head=4, d_model=32)
+    >>> count_weights(300, 2, 32) == sum(weight.numel() for weight in model.parameters())
+    True
+    """
+    return 12 * n_layer * d_model**2 + 2 * vocab_size * d_model
+
+
 class GPT(nn.Module):
     """Ids `(B, T)` → logits `(B, T, V)`. `seed` gives the weights; no global state is touched.
 

@@ -16,6 +16,7 @@ Order = Literal["best-fit", "sequential"]
 LongDoc = Literal["fragment", "truncate", "drop"]
 Tail = Literal["pad", "drop"]
 
+_LONGEST = 1 << 24  # ids in a row
 _STEP = 1024  # parts whose places are Python numbers at a time
 
 
@@ -49,7 +50,7 @@ def pack(
         ValueError: For an unknown policy, a dropped tail by best fit, a `pad_id` that the type of
             the ids cannot hold, spans that do not fit the ids, and when no row would be left.
     """
-    check_sizes(seq_len=seq_len)
+    _check_row(seq_len + 1)
     _check_policies(long_doc, order, tail)
     _check_pad(pad_id, stream.ids.dtype)
     size = seq_len + 1
@@ -136,6 +137,11 @@ def place(lengths: np.ndarray, size: int) -> np.ndarray:
     >>> place(np.array([3, 6, 2, 5]), 8).tolist()
     [0, 1, 1, 0]
     """
+    if not 1 <= size <= _LONGEST or not ((lengths >= 1) & (lengths <= size)).all():
+        raise ValueError(
+            f"lengths must be from 1 to the size of a row, and that at most {_LONGEST:,}; got size "
+            f"{size} and lengths up to {max(lengths, default=0)}"
+        )
     rows, first = _best_fit(lengths, size)
     number = np.empty_like(first)
     number[np.argsort(first)] = np.arange(len(first))
@@ -258,6 +264,13 @@ def _check_policies(long_doc: str, order: str, tail: str) -> None:
             "tail='drop' leaves out the last row of order='sequential', the only one with padding; "
             "by best-fit any row may have some, so use tail='pad'"
         )
+
+
+def _check_row(size: int) -> None:
+    """A row is laid out whole, so one of a billion ids would be padding that fills memory."""
+    check_sizes(seq_len=size - 1)
+    if size > _LONGEST:
+        raise ValueError(f"seq_len must be at most {_LONGEST - 1:,} for rows, got {size - 1}")
 
 
 def _check_pad(pad_id: int, dtype: np.dtype) -> None:

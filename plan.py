@@ -44,6 +44,30 @@ def check_sides(n_train: int, n_val: int, seq_len: int) -> None:
     )
 
 
+def check_memory(memory: int, *, weights: int, logits: int, windows: int) -> None:
+    """Refuse a run that surely needs more than `memory` bytes, and say what makes it smaller.
+
+    Counted are, in float32, each weight, its gradient and one average, the logits of a batch, and
+    the 24 bytes of each window that is taken. A run needs more than that.
+
+    >>> check_memory(2**33, weights=2**31, logits=2**20, windows=100)
+    Traceback (most recent call last):
+    ValueError: the weights and what trains them need 25.8 GB or more, and the machine has 8.6 GB; \
+use a smaller --d-model or --n-layer
+    """
+    needs = {
+        "weights and what trains them": (12 * weights, "--d-model or --n-layer"),
+        "logits of a batch": (4 * logits, "--batch-size, --seq-len or --num-merges"),
+        "windows of all steps": (24 * windows, "--batch-size, --steps or --epochs"),
+    }
+    for what, (size, flags) in needs.items():
+        if size > memory:
+            raise ValueError(
+                f"the {what} need {size / 1e9:,.1f} GB or more, and the machine has "
+                f"{memory / 1e9:,.1f} GB; use a smaller {flags}"
+            )
+
+
 @dataclass(frozen=True)
 class Plan:
     """The numbers of a run before its first step. Memory is in bytes."""
@@ -126,7 +150,7 @@ class Plan:
 
 def leaks(train: Stream, val: Stream, tok: Tokenizer) -> list[str]:
     """What validation shares with training if a text is cut after a tokenizer was fitted on it."""
-    val_bytes = int(tok.token_bytes[val.ids].sum())
+    val_bytes = int(tok.uses(val.ids) @ tok.token_bytes)
     found = [f"the tokenizer was fitted on the validation text too, {val_bytes:,} bytes"]
     last, first = train.spans.iloc[-1], val.spans.iloc[0]
     if last["doc_id"] == first["doc_id"]:

@@ -5,20 +5,19 @@ module in strict mode, by `json.loads` a line, or by pyarrow. Text is text: `NA`
 come through character for character.
 """
 
-import codecs
 import csv
-import gzip
-import io
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow
 import pyarrow.parquet
 from tqdm import tqdm
+
+from addresses import Partition, whole_file
+from lines import Unpacked, text_lines
 
 Rows = Iterator[tuple[str, list[str | None]]]  # where a row stands, for messages; its cells
 
@@ -26,52 +25,74 @@ _LONE_CR = "\udc0d"  # stands for a CR that ends no line; valid text cannot hold
 _FIELD_LIMIT = 2**31 - 1  # the csv module's own, 131,072 characters, is too short for a book
 
 
-def read_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
+def read_rows(source: Path | Partition, columns: Sequence[str], encoding: str) -> Rows:
     """Each row's cells of `columns`, by the reader that the file's name asks for."""
-    for ending, reader in _READERS.items():
-        if path.name.lower().endswith(ending):
-            return reader(path, columns, encoding)
+    source = source if isinstance(source, Partition) else whole_file(source)
+    return _READERS[file_kind(source)](source, columns, encoding)
+
+
+def file_kind(source: Partition) -> str:
+    """The ending that says which reader is asked.
+
+    >>> file_kind(Partition("s3://corpus/Stories.CSV.gz"))
+    '.csv.gz'
+    """
+    for ending in _READERS:
+        if source.name.lower().endswith(ending):
+            return ending
     raise ValueError(
-        f"{path}: cannot read this kind of file; its name must end in {', '.join(_READERS)}"
+        f"{source}: cannot read this kind of file; its name must end in {', '.join(_READERS)}"
     )
 
 
 # ---- CSV
 
 
-def _csv_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
+def _csv_rows(source: Partition, columns: Sequence[str], encoding: str) -> Rows:
     limit = csv.field_size_limit(_FIELD_LIMIT)  # process-wide: put back below
-    line = 1
+    name, line = str(source), source.line
     try:
-        with _text_lines(path, encoding) as lines:
-            reader = csv.reader(map(_hide_lone_cr, lines), strict=True)
-            header = next(filter(None, reader), [])
-            places = [_column_place(path, header, column) for column in columns]
-            line = reader.line_num + 1
+        with text_lines(source, encoding) as lines:
+            reader = _strict(lines)
+            header = list(source.header) or next(filter(None, reader), [])
+            places = [_column_place(source, header, column) for column in columns]
+            line = reader.line_num + source.line
             for row in reader:
                 if row and len(row) != len(header):
-                    raise ValueError(_wrong_width(path, line, row, header))
+                    raise ValueError(_wrong_width(source, line, row, header))
                 if row:
                     cells = [row[place].replace(_LONE_CR, "\r") for place in places]
-                    yield f"{path}, line {line}", cells
-                line = reader.line_num + 1
+                    yield f"{name}, line {line}", cells
+                line = reader.line_num + source.line
     except csv.Error as error:
-        raise ValueError(f"{path}, line {line}: {_not_csv(error)}") from None
+        raise ValueError(f"{source}, line {line}: {_not_csv(error)}") from None
     finally:
         csv.field_size_limit(limit)
 
 
+def csv_header(source: Partition, encoding: str) -> tuple[str, ...]:
+    """The names of the columns, from the first row of a CSV file."""
+    try:
+        with text_lines(source, encoding) as lines:
+            return tuple(next(filter(None, _strict(lines)), []))
+    except csv.Error as error:
+        raise ValueError(f"{source}, line {source.line}: {_not_csv(error)}") from None
+
+
+def _strict(lines: Iterator[str]) -> Iterator[list[str]]:
+    hidden = (_hide_lone_cr(line) if "\r" in line else line for line in lines)
+    return csv.reader(hidden, strict=True)
+
+
 def _hide_lone_cr(line: str) -> str:
     """`line` with every CR but that of its own end swapped for a stand-in: none makes a row."""
-    if "\r" not in line:
-        return line
     body, end = (line[:-2], "\r\n") if line.endswith("\r\n") else (line, "")
     return body.replace("\r", _LONE_CR) + end
 
 
-def _column_place(path: Path, header: list[str], column: str) -> int:
+def _column_place(source: Partition, header: list[str], column: str) -> int:
     if not header:
-        raise ValueError(f"{path}: the file is empty; its first line must name the columns")
+        raise ValueError(f"{source}: the file is empty; its first line must name the columns")
     if header.count(column) != 1:
         found = "is there more than once" if column in header else "is not there"
         mac = (
@@ -80,14 +101,15 @@ def _column_place(path: Path, header: list[str], column: str) -> int:
             else ""
         )
         names = ", ".join(repr(name.replace(_LONE_CR, "\r")) for name in header)[:200]
-        raise ValueError(f"{path}: column {column!r} {found}; the file has {names}{mac}")
+        raise ValueError(f"{source}: column {column!r} {found}; the file has {names}{mac}")
     return header.index(column)
 
 
-def _wrong_width(path: Path, line: int, row: list[str], header: list[str]) -> str:
+def _wrong_width(source: Partition, line: int, row: list[str], header: list[str]) -> str:
+    names = ", ".join(map(repr, header)).replace(_LONE_CR, "\r")[:200]
     return (
-        f"{path}, line {line}: the row has {len(row)} fields and the header {len(header)} "
-        f"({', '.join(header)[:200]}); quote a field that holds a comma, or complete the row"
+        f"{source}, line {line}: the row has {len(row)} fields and the header {len(header)} "
+        f"({names}); quote a field that holds a comma, or complete the row"
     )
 
 
@@ -104,19 +126,19 @@ class _Pairs(list):
     """A JSON object as its (key, value) pairs, so that a key that stands twice is seen."""
 
 
-def _jsonl_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
+def _jsonl_rows(source: Partition, columns: Sequence[str], encoding: str) -> Rows:
     seen: dict[str, None] = {}
-    with _text_lines(path, encoding) as lines:
-        for number, line in enumerate(lines, 1):
+    with text_lines(source, encoding) as lines:
+        for number, line in enumerate(lines, source.line):
             if line.strip():
-                where = f"{path}, line {number}"
+                where = f"{source}, line {number}"
                 pairs = _json_object(line, where)
                 seen |= dict.fromkeys(key for key, _ in pairs)
                 yield where, [_json_text(pairs, column, where) for column in columns]
     for column in columns:
-        if column not in seen:
+        if column not in seen and source.whole:
             names = ", ".join(map(repr, seen))[:200] or "no keys at all"
-            raise ValueError(f"{path}: key {column!r} is in no line; the file has {names}")
+            raise ValueError(f"{source}: key {column!r} is in no line; the file has {names}")
 
 
 def _json_object(line: str, where: str) -> _Pairs:
@@ -147,40 +169,48 @@ def _json_text(pairs: _Pairs, column: str, where: str) -> str | None:
     return values[0]
 
 
-def _parquet_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
+@contextmanager
+def parquet_file(source: Partition) -> Iterator[pyarrow.parquet.ParquetFile]:
+    """A Parquet file, opened; what is wrong with it is told by its name."""
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for column in columns:
-                place = _column_place(path, file.schema_arrow.names, column)
-                kind = file.schema_arrow.types[place]
-                if "string" not in str(kind):
-                    raise ValueError(
-                        f"{path}: column {column!r} is of type {kind}; a text column holds strings"
-                    )
-            bar = tqdm(
-                desc=f"reading {path.name}",
-                total=file.metadata.num_rows,
-                unit=" rows",
-                delay=2,
-                disable=None,
-            )
-            with bar:
-                for batch in file.iter_batches(batch_size=1024, columns=[*set(columns)]):
-                    lists = [batch[column].to_pylist() for column in columns]
-                    for cells in zip(*lists, strict=True):
-                        yield f"{path}, row {bar.n}", list(cells)
-                        bar.update()
-    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        with source.open() as opened, pyarrow.parquet.ParquetFile(opened) as file:
+            yield file
+    except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno:  # a disk's; pyarrow's own have no number
+            raise
         raise ValueError(
-            f"{path}: not a whole Parquet file ({str(error).splitlines()[0]}); write it again"
+            f"{source}: not a whole Parquet file ({str(error).splitlines()[0]:.200}); "
+            "write it again"
         ) from None
 
 
-def _txt_rows(path: Path, columns: Sequence[str], encoding: str) -> Rows:
+def _parquet_rows(source: Partition, columns: Sequence[str], encoding: str) -> Rows:
+    with parquet_file(source) as file:
+        for column in columns:
+            place = _column_place(source, file.schema_arrow.names, column)
+            kind = file.schema_arrow.types[place]
+            if "string" not in str(kind):
+                raise ValueError(
+                    f"{source}: column {column!r} is of type {kind}; a text column holds strings"
+                )
+        groups = range(file.num_row_groups)[source.start : source.stop]
+        total = sum(file.metadata.row_group(group).num_rows for group in groups)
+        bar = tqdm(desc=f"reading {source.name}", total=total, unit=" rows", delay=2, disable=None)
+        unpacked, row = Unpacked(source), count(source.line - 1)
+        with bar:
+            for batch in file.iter_batches(1024, groups, [*set(columns)]):
+                lists = [batch[column].to_pylist() for column in columns]
+                for cells in zip(*lists, strict=True):
+                    unpacked.count(sum(len(cell or "") for cell in cells))
+                    yield f"{source}, row {next(row)}", list(cells)
+                bar.update(len(batch))
+
+
+def _txt_rows(source: Partition, columns: Sequence[str], encoding: str) -> Rows:
     if len(columns) > 1:
-        raise ValueError(f"{path}: a text file is one document without a column {columns[1]!r}")
-    with _text_lines(path, encoding) as lines:
-        yield str(path), ["".join(lines)]
+        raise ValueError(f"{source}: a text file is one document without a column {columns[1]!r}")
+    with text_lines(source, encoding) as lines:
+        yield str(source), ["".join(lines)]
 
 
 _READERS = {
@@ -192,80 +222,3 @@ _READERS = {
     ".txt": _txt_rows,
     ".txt.gz": _txt_rows,
 }
-
-
-# ---- bytes and lines
-
-
-@contextmanager
-def _text_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
-    """The file's lines, cut at LF alone, whatever the locale; a byte order mark is not text."""
-    try:
-        codec = codecs.lookup(encoding).name
-        codec = "utf-8-sig" if codec == "utf-8" else codec
-        with (
-            _bytes(path) as file,
-            io.TextIOWrapper(file, encoding=codec, errors="strict", newline="\n") as lines,
-        ):
-            yield lines
-    except UnicodeDecodeError as error:
-        raise ValueError(_undecodable(path, codec, error)) from None
-    except LookupError as error:
-        raise ValueError(
-            f"{error}; --encoding takes a text encoding such as utf-8, utf-16 or cp1252"
-        ) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(
-            f"{path}: not a whole gzip file ({error}); make or copy it again"
-        ) from None
-
-
-class _Counted(io.RawIOBase):
-    """A file's bytes, each read told to a progress bar."""
-
-    def __init__(self, file: BinaryIO, bar: tqdm) -> None:
-        self.file, self.bar = file, bar
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:
-        count = self.file.readinto(buffer)
-        self.bar.update(count)
-        return count
-
-
-@contextmanager
-def _bytes(path: Path) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked if .gz, with a progress bar if reading takes over two seconds."""
-    bar = tqdm(
-        desc=f"reading {path.name}",
-        total=path.stat().st_size,
-        unit="B",
-        unit_scale=True,
-        delay=2,
-        disable=None,
-    )
-    with bar, path.open("rb") as file:
-        counted = io.BufferedReader(_Counted(file, bar), 1 << 20)
-        yield gzip.GzipFile(fileobj=counted) if path.name.lower().endswith(".gz") else counted
-
-
-def _undecodable(path: Path, codec: str, error: UnicodeDecodeError) -> str:
-    """Where the first bad bytes stand: the error counts from its last block, so decode again."""
-    decoder = codecs.getincrementaldecoder(codec)()
-    offset, place = 0, ", at its end"
-    with _bytes(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                decoder.decode(line)
-            except UnicodeDecodeError as again:
-                error, place = (
-                    again,
-                    f", line {number}, byte {again.start + 1} (offset {offset + again.start})",
-                )
-                break
-            offset += len(line)
-    bad = error.object[error.start : error.start + 4].hex(" ")
-    name = codec.removesuffix("-sig")
-    return f"{path}{place}: bytes {bad} are not {name} ({error.reason}); name another --encoding"

@@ -1,5 +1,6 @@
 """What a run shows people: tables, a line of progress, text that the model wrote."""
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import takewhile
@@ -91,7 +92,7 @@ def _mb(size: int) -> str:
 
 def tokens_table(tok: Tokenizer, ids: np.ndarray, n: int = 12) -> "Table":
     """The tokenizer's longest tokens and those used most, with their uses in `ids`."""
-    used = pd.Series(np.bincount(ids, minlength=tok.vocab_size)[: tok.eot_id])
+    used = pd.Series(tok.uses(ids)[: tok.eot_id])
     sizes = pd.Series(tok.token_bytes[: tok.eot_id])
     longest = sizes.sort_values(ascending=False, kind="stable").index[:n]
     most = used.sort_values(ascending=False, kind="stable").index[:n]
@@ -136,32 +137,35 @@ def receipt_table(receipt: Receipt, title: str = "Receipt") -> "Table":
 
 @dataclass(frozen=True)
 class Samples:
-    """Texts that a model wrote, and how many of their words (three letters or more) it has read."""
+    """Texts that a model wrote, and how many of their words (three letters or more) it has read.
+
+    None is how many, if the corpus is not at hand.
+    """
 
     texts: list[str]
     words: int
-    known_words: int
+    known_words: int | None
 
     @property
     def known_share(self) -> float:
-        """Part of the words that the corpus has."""
+        """Part of the words that the corpus has; nan if it is not at hand."""
+        if self.known_words is None:
+            return math.nan
         return self.known_words / self.words if self.words else 0.0
 
     def __str__(self) -> str:
         parts = [f"--- sample {k}\n{text}\n" for k, text in enumerate(self.texts, 1)]
-        return "\n".join(
-            [
-                *parts,
-                f"--- the corpus has {self.known_share:.1%} of their {self.words} longer words\n",
-            ]
-        )
+        if self.known_words is not None:
+            share = f"{self.known_share:.1%} of their {self.words} longer words"
+            parts.append(f"--- the corpus has {share}\n")
+        return "\n".join(parts)
 
 
 def write_samples(
     model: GPT,
     tok: Tokenizer,
     prompt: list[int],
-    corpus: str,
+    corpus: str | None,
     seq_len: int,
     seed: int,
     n: int = 3,
@@ -169,14 +173,17 @@ def write_samples(
 ) -> Samples:
     """`n` texts of up to `tokens` tokens after `prompt`, which is part of them.
 
-    A text ends where the model says so, with an end-of-text.
+    A text ends where the model says so, with an end-of-text. Without a `corpus` its words are not
+    looked up.
     """
     drawn = [sample(model, prompt, tokens, seq_len, seed=seed + k) for k in range(n)]
     ended = [list(takewhile(lambda token: token != tok.eot_id, ids)) for ids in drawn]
     begun = [token for token in prompt if token != tok.eot_id]
     texts = [tok.decode(begun + ids).strip() for ids in ended]
-    known = set(_WORD.findall(corpus.lower()))
     words = [
         word for text in texts for word in _WORD.findall(text.lower())[:-1]
     ]  # the last may be cut short
+    if corpus is None:
+        return Samples(texts, len(words), None)
+    known = set(_WORD.findall(corpus.lower()))
     return Samples(texts, len(words), sum(word in known for word in words))

@@ -1,16 +1,13 @@
 """What a run leaves in its folder: settings, losses, plot, receipt, samples and the model."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
-from filelock import FileLock, Timeout
 from matplotlib.figure import Figure
 
 import checkpoint
-from files import read_json, sweep, write_text, written_whole
+from files import read_json, write_json, write_text, written_whole
 from model import GPT
 from scoring import Receipt
 from tokenizer import Tokenizer
@@ -54,28 +51,10 @@ def find(root: Path, which: str) -> Path:
     return max(saved, key=lambda path: path.stat().st_mtime_ns).parents[2]
 
 
-@contextmanager
-def owned(folder: Path) -> Iterator[None]:
-    """Keep the folder of a run for this process, and clear what a killed one left half-written.
-
-    Raises:
-        ValueError: When another process is at work in it.
-    """
-    try:
-        with FileLock(folder / ".lock", timeout=0):
-            for place in (folder, folder / "checkpoint"):
-                sweep(place)
-            yield
-    except Timeout:
-        raise ValueError(
-            f"{folder.as_posix()} is in use by another process; wait for its end, or stop it"
-        ) from None
-
-
 class Losses:
-    """The losses of a run as they come, written to its `metrics.csv` and `loss.png`."""
+    """The losses of a run as they come, written to files of its folder, if it has one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.steps: list[tuple[int, int, float]] = []
         self.validations: list[tuple[int, float, float]] = []
@@ -87,11 +66,16 @@ class Losses:
         if step == 0:
             return losses
         try:
-            frame = pd.read_csv(path)
+            frame = pd.read_csv(path, dtype="float64")
+            whole = frame[_STEP[:2]]
+            if not (whole.ge(0) & whole.lt(2**53) & whole.mod(1).eq(0)).all(axis=None):
+                raise ValueError("step and targets must be whole numbers")
+            frame = frame.astype(dict.fromkeys(_STEP[:2], "int64"))
             frame = frame[frame["step"] <= step]
             steps, scored = frame[_STEP], frame[_VALIDATION].dropna()
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path.as_posix()} is damaged: {error}") from None
+        except (ValueError, KeyError) as error:
+            told = " ".join(str(error).split())
+            raise ValueError(f"{path.as_posix()} is damaged: {told:.200}") from None
         if steps["step"].tolist() != list(range(1, step + 1)):
             raise ValueError(f"{path.as_posix()} should have the losses of steps 1 to {step}")
         if step % eval_every:
@@ -105,16 +89,24 @@ class Losses:
         self.steps.append((step, targets, train_loss))
 
     def validate(self, step: int, receipt: Receipt) -> float:
-        """Keep a validation, write both files; the mean loss of the targets since the last one."""
+        """Keep a validation; the mean loss of the targets since the last one.
+
+        It is written to `metrics.csv`, `loss.png` and `receipt.json`.
+        """
         since = self.validations[-1][0] if self.validations else 0
         self.validations.append((step, receipt.nats_per_token, receipt.bits_per_byte))
         frame = self.frame()
-        write_text(self.folder / "metrics.csv", frame.to_csv(index=False, lineterminator="\n"))
-        with written_whole(self.folder / "loss.png") as temporary:
-            plot_losses(frame).savefig(temporary, dpi=120)
+        if self.folder:
+            self._write(frame, receipt)
         recent = frame[(frame["step"] > since) & (frame["targets"] > 0)]
         nats, targets = recent["train_loss"] * recent["targets"], recent["targets"].sum()
         return float(nats.sum() / targets) if targets else math.nan
+
+    def _write(self, frame: pd.DataFrame, receipt: Receipt) -> None:
+        write_text(self.folder / "metrics.csv", frame.to_csv(index=False, lineterminator="\n"))
+        with written_whole(self.folder / "loss.png") as temporary:
+            plot_losses(frame).savefig(temporary, dpi=120)
+        write_json(self.folder / "receipt.json", receipt.as_dict())
 
     def frame(self) -> pd.DataFrame:
         """A row a step: `step`, `targets`, `train_loss`, and the numbers of a validation if any."""
@@ -141,11 +133,28 @@ def plot_losses(frame: pd.DataFrame) -> Figure:
 
 
 def load_run(folder: Path | str) -> tuple[GPT, Tokenizer]:
-    """The model and the tokenizer of a run, ready to use."""
+    """The model and the tokenizer of a run, ready to use.
+
+    Raises:
+        ValueError: When a file of it is damaged, or they do not fit each other.
+    """
     folder = Path(folder)
     weights = checkpoint.load(folder).weights
     tok = Tokenizer.load(folder / "tokenizer.json")
-    config = read_json(folder / "config.json")
-    model = GPT(tok.vocab_size, config["n_layer"], config["n_head"], config["d_model"])
-    model.load_state_dict(weights)
+    written = read_json(folder / "config.json")
+    try:
+        sizes = [int(written[name]) for name in ("n_layer", "n_head", "d_model")]
+        held = sum(name.endswith(".qkv.weight") for name in weights)
+        if sizes[0] != held:  # first, for a model of a billion layers would never be made
+            raise ValueError(f"n_layer is {sizes[0]}, the weights have {held} layers")
+        if weights["embed.weight"].shape != (tok.vocab_size, sizes[2]):
+            raise ValueError(f"the embedding is {tuple(weights['embed.weight'].shape)}")
+        model = GPT(tok.vocab_size, *sizes)
+        model.load_state_dict(weights)
+    except (ValueError, TypeError, KeyError, ArithmeticError, RuntimeError) as error:
+        told = " ".join(str(error).split())
+        raise ValueError(
+            f"{folder.as_posix()}: config.json, tokenizer.json and the weights do not fit each "
+            f"other ({told:.200})"
+        ) from None
     return model, tok

@@ -154,6 +154,8 @@ def score_windows(
     units = count = text_bytes = 0
     for some in _batches(windows, batch_size):
         first = int(some["loss_from"].min())  # no target before it counts
+        if first >= some["length"].iloc[0]:
+            continue
         x, y = gather(stream.ids, some)
         y = y[:, first:]  # (B, T - first)
         scored = loss_mask(some, segments, boundaries)[:, first:]

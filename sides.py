@@ -6,6 +6,7 @@ import operator
 import unicodedata
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ def text_groups(texts: pd.Series) -> pd.Series:
     """
     normal = {  # most texts are so already
         doc_id: form
-        for doc_id, text in texts.items()
+        for doc_id, text in zip(texts.index, texts.tolist(), strict=True)
         if not text.isascii() and (form := unicodedata.normalize("NFC", text)) != text
     }
     groups = texts.copy()
@@ -107,6 +108,8 @@ def expected_documents(documents: pd.DataFrame, fraction: float) -> tuple[float,
     >>> expected_documents(documents, 0.5)
     (8.0, 2.8284271247461903)
     """
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"fraction must be from 0 to 1, got {fraction}")
     sizes = documents["group"].value_counts().to_numpy()  # of each group, in documents
     expected = fraction * len(documents)  # eq: expected-documents
     deviation = math.sqrt(fraction * (1 - fraction) * (sizes**2).sum())  # eq: deviation
@@ -172,6 +175,28 @@ def _owners(documents: pd.DataFrame) -> np.ndarray:
             f"{', '.join(SPLITS)}"
         )
     return bits.to_numpy(np.uint8)
+
+
+def check_apart(spans: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """A row a side, documents and tokens: of spans in which no document is on two sides.
+
+    >>> one = pd.DataFrame({"start": [0, 2], "stop": [2, 9], "doc_id": [4, 7]})
+    >>> check_apart({"train": one, "val": one.assign(doc_id=[5, 6])}).loc["val"].to_dict()
+    {'documents': 2, 'tokens': 9}
+    """
+    doc_ids = {side: some["doc_id"].unique() for side, some in spans.items()}
+    for one, other in combinations(doc_ids, 2):
+        if len(both := np.intersect1d(doc_ids[one], doc_ids[other], assume_unique=True)):
+            raise ValueError(
+                f"document {both[0]} is on two sides, {one} and {other}, and {len(both) - 1} more "
+                "are; prepare the corpus again"
+            )
+    rows = {
+        side: [len(doc_ids[side]), int((some["stop"] - some["start"]).sum())]
+        for side, some in spans.items()
+    }
+    sizes = pd.DataFrame.from_dict(rows, "index", columns=["documents", "tokens"])
+    return sizes.rename_axis("side")
 
 
 # ---- what was really used

@@ -1,5 +1,6 @@
 """Documents → `Stream(ids, spans)`, and back: which document each stretch of a stream came from."""
 
+import operator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,10 +93,13 @@ def cut_stream(stream: Stream, cut: int) -> tuple[Stream, Stream]:
         raise ValueError(
             f"the cut must be from 0 to {len(stream)}, the length of the stream; got {cut}"
         )
-    return _part(stream, 0, cut), _part(stream, cut, len(stream))
+    return part_of(stream, 0, cut), part_of(stream, cut, len(stream))
 
 
-def _part(stream: Stream, first: int, last: int) -> Stream:
+def part_of(stream: Stream, first: int, last: int) -> Stream:
+    """The places `first` to `last` − 1 as a stream; a span over its border becomes shorter."""
+    if not 0 <= first <= last <= len(stream):
+        raise ValueError(f"a part lies in 0 … {len(stream)}, got {first} to {last}")
     spans = stream.spans[(stream.spans["start"] < last) & (stream.spans["stop"] > first)]
     start = spans["start"].clip(lower=first)
     moved = spans.assign(
@@ -129,6 +133,18 @@ def segment_ids(spans: pd.DataFrame, n: int) -> np.ndarray:
     return np.repeat(numbers, lengths)
 
 
+def segments_at(spans: pd.DataFrame, places: np.ndarray) -> np.ndarray:
+    """`segment_ids` at some places of a stream, int64 of their shape, without those of all others.
+
+    >>> spans = pd.DataFrame({"start": [0, 2], "stop": [2, 4]})
+    >>> segments_at(spans, np.array([[0, 1, 2], [3, 4, 5]])).tolist()
+    [[1, 1, 2], [2, 0, 0]]
+    """
+    number = np.searchsorted(spans["start"].to_numpy(), places, side="right")  # that begin by then
+    stops = np.append(0, spans["stop"].to_numpy())  # of no span, then of each
+    return np.where(places < stops[number], number, 0)
+
+
 def position_ids(spans: pd.DataFrame, n: int) -> np.ndarray:
     """int64 `(n,)`: 0, 1, 2, … in each span, from its own start; 0 where there is padding.
 
@@ -150,8 +166,9 @@ def span_lengths(spans: pd.DataFrame, n: int) -> np.ndarray:
     Raises:
         ValueError: When the spans are out of order, empty, overlap, or go on after `n`.
     """
+    n = operator.index(n)
     edges = np.concatenate([[0], spans[["start", "stop"]].to_numpy(np.int64).ravel(), [n]])
-    lengths = np.diff(edges)
-    if (lengths < 0).any() or (lengths[1::2] == 0).any():
+    lengths = np.diff(edges)  # may overflow, which a comparison does not
+    if (edges[1:] < edges[:-1]).any() or (lengths[1::2] == 0).any():
         raise ValueError(f"spans must be sorted, not empty, without overlap, and end by {n}")
     return lengths

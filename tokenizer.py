@@ -19,7 +19,7 @@ import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 from tqdm import tqdm
 
-from files import written_whole
+from files import read_json, written_whole
 
 EOT = "<|endoftext|>"
 
@@ -31,7 +31,9 @@ _LONG = 10_000  # blanks in a row; a million of them make tiktoken's regex panic
 _LONG_BLANKS = re.compile(f"{_BLANK}{{{_LONG},}}")
 _TWO_BLANKS = re.compile(_BLANK * 2)
 _SAFE_CUT = re.compile(r"\S(?=[ \n])")  # a piece always ends between a non-blank and a blank
-_PART = 1 << 20  # characters encoded at a time
+_LESSON = 1 << 11  # characters learned from at a time: twice as fast as a megabyte
+_PART = 1 << 20  # characters encoded, and ids counted, at a time
+_MOST_MERGES = 1_000_000  # four times those in use; the learner reserves memory for each
 _RUN = 2_000  # the learner's time grows with the square of a piece: longer runs are cut for it
 _LONG_RUN = re.compile(rf"(?<!\S)\S{{{_RUN + 1},}}|(?<!\s)\s{{{_RUN + 1},}}")
 
@@ -44,8 +46,8 @@ def learn_merges(text: str, num_merges: int) -> list[tuple[bytes, bytes]]:
     >>> learn_merges("low low lower", 2)
     [(b'l', b'o'), (b'lo', b'w')]
     """
-    if num_merges < 0:
-        raise ValueError(f"num_merges must be 0 or more, got {num_merges}")
+    if not 0 <= num_merges <= _MOST_MERGES:
+        raise ValueError(f"num_merges must be from 0 to {_MOST_MERGES:,}, got {num_merges:,}")
     _refuse_surrogates(text)
     trainer = trainers.BpeTrainer(
         vocab_size=256 + num_merges,
@@ -120,7 +122,7 @@ class Tokenizer:
         cores. Beyond the result this takes 2 to 4 bytes a token.
         """
         _refuse_surrogates(text)
-        parts = list(_parts(text))
+        parts = list(_parts(text, _PART))
         narrow = np.uint16 if self.vocab_size <= 1 << 16 else np.uint32
 
         def encode(part: slice) -> np.ndarray:
@@ -160,6 +162,18 @@ class Tokenizer:
                 raise ValueError(f"id {i} at place {place} is not in 0 … {self.vocab_size - 1}")
         return self._engine.decode_bytes(ids)
 
+    def uses(self, ids: np.ndarray) -> np.ndarray:
+        """How often each token stands in `ids`, int64 `(V,)`; a mapped file is read by parts.
+
+        >>> tok = Tokenizer([(b"h", b"i")])
+        >>> tok.uses(tok.encode_array("hi hi"))[[32, 256]].tolist()
+        [1, 2]
+        """
+        used = np.zeros(self.vocab_size, dtype=np.int64)
+        for first in range(0, len(ids), _PART):
+            used += np.bincount(ids[first : first + _PART], minlength=self.vocab_size)
+        return used
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `tokenizer.json`, which the `tokenizers` library opens and encodes alike.
 
@@ -171,8 +185,8 @@ class Tokenizer:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tokenizer":
         """The tokenizer that `save` wrote. Any other is refused, for it would encode otherwise."""
+        file = read_json(Path(path))
         try:
-            file = json.loads(Path(path).read_text(encoding="utf-8"))
             pairs = [
                 (_from_letters(left), _from_letters(right)) for left, right in _meaning(file)[1]
             ]
@@ -180,7 +194,9 @@ class Tokenizer:
             if _meaning(file) == _meaning(json.loads(tok._twin().to_str())):
                 return tok
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ValueError(f"{path}: not a tokenizer.json of this project ({error!r})") from None
+            raise ValueError(
+                f"{path}: not a tokenizer.json of this project ({error!r:.80})"
+            ) from None
         raise ValueError(
             f"{path}: a tokenizer of another kind; only those saved here can be loaded"
         )
@@ -233,11 +249,11 @@ def _join(parts: list[np.ndarray]) -> np.ndarray:
     return ids
 
 
-def _parts(text: str) -> Iterator[slice]:
-    """The parts that `text` is encoded in, about a megabyte each, cut where that changes no id."""
+def _parts(text: str, size: int) -> Iterator[slice]:
+    """Parts of `text`, each of about `size` characters, cut where that changes no id."""
     start = 0
     while start < len(text):
-        cut = _SAFE_CUT.search(text, start + _PART)
+        cut = _SAFE_CUT.search(text, start + size)
         stop = cut.end() if cut else len(text)
         yield slice(start, stop)
         start = stop
@@ -245,7 +261,7 @@ def _parts(text: str) -> Iterator[slice]:
 
 def _lessons(text: str) -> Iterator[str]:
     """What merges are learned from: the parts, with runs without a blank, or of blanks, cut."""
-    for part in _parts(text):
+    for part in _parts(text, _LESSON):
         start = part.start
         for run in _LONG_RUN.finditer(text, part.start, part.stop):
             yield text[start : run.start()]

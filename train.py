@@ -1,9 +1,9 @@
 """`python train.py`: from a file to a trained model, in the documented order."""
 
-import logging
+import io
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext, redirect_stdout
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain, count
@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 import checkpoint
+import commands
 import config as settings
 import report
 import runs
@@ -29,54 +30,63 @@ from data import (
     make_windows,
     split_ids,
 )
-from feed import Prepared, divide, taken_windows, training_windows
-from files import read_json, write_json, write_text
+from feed import Prepared, divide, epoch_order, mapped, taken_windows, training_windows
+from files import memory_bytes, owned, read_json, write_json, write_text
 from ledger import ledger, ledger_line
 from lineage import explain, window_lineage
 from loop import train_steps
-from model import GPT
+from model import GPT, count_weights
 from packing import fill
-from plan import Plan, check_sides, leaks
+from plan import Plan, check_memory, check_sides, leaks
+from ranks import Group, here, joined
 from scoring import Receipt, evaluate
-from sides import audit_split, side_sizes
-from stream import (
-    Stream,
-    cut_stream,
-    encode_documents,
-    segment_ids,
-    text_stream,
-)
+from sides import audit_split, check_apart, side_sizes
+from stream import Stream, cut_stream, encode_documents, segments_at, text_stream
 from training import Trainer, choose_device, interrupts
-from windows import eval_windows, place_in_epoch
+from windows import count_steps, eval_windows, place_in_epoch
 
+SAMPLE = "sample.txt"  # the last file: with it a run is finished
+
+Pairs = Iterator[tuple[Any, Any]]
 Batches = Iterator[tuple[Any, Any, np.ndarray | None]]
 
 
-def main(config: Config, saved: checkpoint.Checkpoint | None = None) -> int:
-    """Read, plan, train and evaluate, from a checkpoint on if there is one; the exit status."""
+def start(config: Config, saved: checkpoint.Checkpoint | None = None) -> int:
+    """Refuse what cannot work, join the other processes if there are any, and do the work."""
     config.check()
-    device, console = choose_device(config.device), report.console()
     torch.set_num_threads(config.threads)
+    with joined(choose_device(config.device), config.batch_size) as group:
+        return main(config, group, saved)
 
-    path, column, rows = config.corpus_path, config.corpus_column, config.max_rows
-    read_by = {"encoding": config.encoding, "group_column": config.group_column}
-    text = load_corpus(path, column, rows, **read_by)
-    if config.split == "ids":
-        tok = build_tokenizer(text, config.num_merges)
-        if config.layout == "text":
-            ids = encode_corpus(text, tok)
-            stream = text_stream(text.documents, ids, tok)
-        else:
-            stream = encode_documents(text.documents, tok)
-        train_ids, _ = split_ids(stream.ids, config.val_fraction)  # first, so no window crosses
-        train, val = cut_stream(stream, len(train_ids))
-        had = Prepared(text.documents, tok, train, train, val, None)
+
+def main(config: Config, group: Group, saved: checkpoint.Checkpoint | None = None) -> int:
+    """Read, plan, train and evaluate, from a checkpoint on if there is one; the exit status."""
+    console = report.console()
+    text = None
+    if config.tokens:
+        had = mapped(config)
     else:
-        had = divide(config, text.documents)
+        path, column, rows = config.corpus_path, config.corpus_column, config.max_rows
+        read_by = {"encoding": config.encoding, "group_column": config.group_column}
+        text = load_corpus(path, column, rows, **read_by)
+        if config.split == "ids":
+            tok = build_tokenizer(text, config.num_merges)
+            if config.layout == "text":
+                ids = encode_corpus(text, tok)
+                stream = text_stream(text.documents, ids, tok)
+            else:
+                stream = encode_documents(text.documents, tok)
+            train_ids, _ = split_ids(stream.ids, config.val_fraction)  # first: no window crosses
+            train, val = cut_stream(stream, len(train_ids))
+            corpus = text.documents.attrs["intake"].sha256
+            had = Prepared(text.documents, tok, train, train, val, None, corpus)
+        else:
+            had = divide(config, text.documents)
     if saved:
         checkpoint.check_same(saved.state, **had.digests)
     check_sides(len(had.laid), len(had.val), config.seq_len)
     inputs, targets = make_windows(had.laid.ids, config.seq_len, config.window_stride)
+    check_fits(config, had.tok.vocab_size, len(inputs))
 
     model = GPT(had.tok.vocab_size, config.n_layer, config.n_head, config.d_model, config.seed)
     plan = make_plan(config, had, model)
@@ -89,10 +99,11 @@ def main(config: Config, saved: checkpoint.Checkpoint | None = None) -> int:
         console.print(report.tokens_table(had.tok, had.train.ids))
         return 0
     trainer = Trainer(
-        model.to(device),
+        model.to(group.device),
         plan.steps,
         config.batch_size * config.seq_len,
         boundaries=config.boundaries,
+        group=group,
         lr=config.lr,
         warmup=config.warmup,
         weight_decay=config.weight_decay,
@@ -106,16 +117,36 @@ def main(config: Config, saved: checkpoint.Checkpoint | None = None) -> int:
     return run(config, trainer, text, had, feed, saved)
 
 
+def check_fits(config: Config, vocab_size: int, n_windows: int) -> None:
+    """Refuse what memory cannot hold before it is made."""
+    B = config.batch_size
+    steps = config.steps or count_steps(n_windows, B, config.n_epochs)
+    check_memory(
+        memory_bytes(),
+        weights=count_weights(vocab_size, config.n_layer, config.d_model),
+        logits=(B if config.sampling == "random" else min(B, n_windows))
+        * config.seq_len
+        * vocab_size,
+        windows=steps * B,
+    )
+
+
 def proof(config: Config, had: Prepared, steps: int) -> list[Any]:
     """What the sides have and share, told before training; divided documents may share nothing.
 
-    Looked at is what is really used: the windows of all steps, and those of the evaluation.
+    Looked at is what is really used: the windows of all steps, and those of the evaluation. Streams
+    that were prepared have sides of their own, and it is enough that no document is in two.
     """
+    spans = {side: stream.spans for side, stream in had.sides.items()}
+    if had.documents is None:
+        return [
+            report.sides_table(check_apart(spans)),
+            "[green]no document is on two sides[/green]",
+        ]
     T, stride = config.seq_len, config.val_stride
-    sides = {"train": had.laid, "val": had.val} | ({"test": had.test} if had.test else {})
-    windows = {side: eval_windows(len(stream), T, stride) for side, stream in sides.items()}
+    windows = {side: eval_windows(len(stream), T, stride) for side, stream in had.sides.items()}
     windows["train"] = taken_windows(config, had.laid, steps).reset_index(drop=True)
-    used = {side: window_lineage(windows[side], stream.spans) for side, stream in sides.items()}
+    used = {side: window_lineage(windows[side], spans[side]) for side in spans}
     found = audit_split(had.documents, used)
     if config.split == "ids":
         told = [f"[yellow]leaks:[/yellow] {leak}" for leak in leaks(had.train, had.val, had.tok)]
@@ -124,7 +155,6 @@ def proof(config: Config, had: Prepared, steps: int) -> list[Any]:
         return [*told, f"[yellow]on two sides:[/yellow] {counted}"]
     if len(found):
         raise RuntimeError(f"documents are on two sides, which is a mistake of ours:\n{found}")
-    spans = {side: stream.spans for side, stream in sides.items()}
     told = [report.sides_table(side_sizes(had.documents, spans))]
     if config.layout == "packed":
         rows = len(had.laid) // (T + 1)
@@ -149,10 +179,13 @@ def look(config: Config, had: Prepared) -> int:
 def make_plan(config: Config, had: Prepared, model: GPT) -> Plan:
     """The numbers of the run that `config` asks for."""
     matrices = sum(p.numel() for p in model.matrices())
-    sides = [had.laid, had.val] + ([had.test] if had.test else [])
+    doc_ids = pd.concat(
+        [had.train.spans["doc_id"]] + [s.spans["doc_id"] for s in had.sides.values()]
+    )
+    uses = sum(had.tok.uses(stream.ids) for stream in had.sides.values())
     return Plan(
-        documents=len(had.documents),
-        text_bytes=sum(int(had.tok.token_bytes[s.ids].sum()) for s in sides),
+        documents=doc_ids.nunique(),
+        text_bytes=int(uses @ had.tok.token_bytes),
         vocab_size=had.tok.vocab_size,
         ids=len(had.laid) + len(had.val),
         cut=len(had.laid),
@@ -173,34 +206,31 @@ def batches(
 ) -> Batches:
     """Batches from step `start` on, without end, each with the segments of its windows if needed.
 
-    Segments are gathered as ids are: by the same function, in the same order.
+    The places of the windows come by the same functions, in the same order, as the windows.
     """
-    ids = ordered(config, laid.ids, inputs, targets, start)
-    if config.layout != "packed" and config.boundaries == "continuous":
-        return ((xb, yb, None) for xb, yb in ids)
-    segments = segment_ids(laid.spans, len(laid)).astype(np.int64)
-    frames = make_windows(segments, config.seq_len, config.window_stride)
-    pairs = zip(ids, ordered(config, segments, *frames, start), strict=True)
-    return ((xb, yb, np.column_stack([sx, sy[:, -1]])) for (xb, yb), (sx, sy) in pairs)
-
-
-def ordered(
-    config: Config, ids: np.ndarray, inputs: pd.DataFrame, targets: pd.DataFrame, start: int
-) -> Iterator[tuple[Any, Any]]:
-    """Batches from step `start` on: drawn by the step, or in epochs."""
     if config.sampling == "random":
-        return make_train_loader(ids, config.seq_len, config.batch_size, config.seed, start)
-    return epochs(config, inputs, targets, start)
+        T, B = config.seq_len, config.batch_size
+        pairs = make_train_loader(laid.ids, T, B, config.seed, start)
+        starts = map(pairs.starts_at, count(start))
+    else:
+        pairs = epochs(config, inputs, targets, start)
+        places = pd.DataFrame(np.arange(len(inputs)) * config.window_stride, index=inputs.index)
+        starts = (first[:, 0] for first, _ in epochs(config, places, places, start))
+    if config.layout != "packed" and config.boundaries == "continuous":
+        return ((xb, yb, None) for xb, yb in pairs)
+    reach = np.arange(config.seq_len + 1)
+    segments = (segments_at(laid.spans, first[:, None] + reach) for first in starts)
+    return ((xb, yb, seg) for (xb, yb), seg in zip(pairs, segments, strict=True))
 
 
-def epochs(
-    config: Config, inputs: pd.DataFrame, targets: pd.DataFrame, start: int = 0
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Batches from step `start` on, without end; each epoch in the order of a fresh generator."""
+def epochs(config: Config, inputs: pd.DataFrame, targets: pd.DataFrame, start: int = 0) -> Pairs:
+    """Batches from step `start` on, without end; each epoch in the order of its own seed."""
     first_epoch, first = place_in_epoch(start, len(inputs), config.batch_size)
     for epoch in count(first_epoch):
-        rng, shuffle = np.random.default_rng(config.seed + epoch), config.shuffle == "pandas"
-        yield from iterate_batches(inputs, targets, config.batch_size, rng, shuffle, start=first)
+        order = epoch_order(config, len(inputs), epoch)
+        yield from iterate_batches(
+            inputs, targets, config.batch_size, None, start=first, order=order
+        )
         first = 0
 
 
@@ -208,9 +238,14 @@ def go_on(trainer: Trainer, saved: checkpoint.Checkpoint, threads: int, feed: Ba
     """Put the trainer where the checkpoint was; refuse when another batch would come next."""
     upcoming = next(feed)
     checkpoint.check_same(saved.state, next_batch=checkpoint.batch_digest(*upcoming[:2]))
-    trainer.restore(saved.state["step"], saved.weights, saved.optimizers)
+    try:
+        trainer.restore(saved.state["step"], saved.weights, saved.optimizers)
+    except (RuntimeError, ValueError, KeyError, IndexError) as error:
+        told = " ".join(str(error).split())
+        raise ValueError(f"{saved.path.as_posix()} is of another model ({told:.200})") from None
     console = report.console()
-    for difference in checkpoint.moved(saved.state, threads, str(trainer.device)):
+    now = threads, trainer.device.type, trainer.group.world_size
+    for difference in checkpoint.moved(saved.state, *now):
         console.print(f"[yellow]the last bits may differ[/yellow]: {difference}")
     return chain([upcoming], feed)
 
@@ -218,63 +253,107 @@ def go_on(trainer: Trainer, saved: checkpoint.Checkpoint, threads: int, feed: Ba
 def run(
     config: Config,
     trainer: Trainer,
-    text: str,
+    text: str | None,
     had: Prepared,
     feed: Batches,
     saved: checkpoint.Checkpoint | None,
 ) -> int:
-    """Train, and leave everything in the folder of the run; the exit status, 130 after Ctrl-C."""
-    console, sample_file = report.console(), "sample.txt"
-    folder = saved.run if saved else runs.new_folder(Path("runs"), config.name)
-    if saved and trainer.step == trainer.total_steps and (folder / sample_file).exists():
-        console.print(f"{folder.as_posix()} is finished: all {trainer.step} steps are done")
+    """Train, and leave everything in the folder of the run; the exit status, 130 after Ctrl-C.
+
+    Of several processes one writes. All score their share of an evaluation.
+    """
+    group, console, folder = trainer.group, report.console(), None
+    if saved and trainer.step == trainer.total_steps and (saved.run / SAMPLE).exists():
+        console.print(f"{saved.run.as_posix()} is finished: all {trainer.step} steps are done")
         return 0
-    with nullcontext() if saved else runs.owned(folder), interrupts() as asked:
-        started = asdict(replace(config, resume=None))
-        write_json(folder / "config.json", started)
-        had.tok.save(folder / "tokenizer.json")
-        (folder / sample_file).unlink(missing_ok=True)  # the last file: with it a run is finished
-        console.print(keep_ledger(config, had, trainer.total_steps, folder))
-        stopped_every = saved.state["config"]["eval_every"] if saved else config.eval_every
-        losses = runs.Losses.read(folder, trainer.step, stopped_every)
+    started, losses = asdict(replace(config, resume=None)), runs.Losses(None)
+    with ExitStack() as held:
+        asked = held.enter_context(interrupts(group))
+        if group.leads:
+            folder = saved.run if saved else runs.new_folder(Path("runs"), config.name)
+            if not saved:
+                held.enter_context(owned(folder, folder / "checkpoint"))
+            losses = begin(config, trainer, had, folder, saved, started)
 
         def keep(upcoming: tuple[Any, ...]) -> None:
-            digest, device = checkpoint.batch_digest(*upcoming[:2]), str(trainer.device)
-            state = {"step": trainer.step, "seed": config.seed, "next_batch": digest, **had.digests}
-            state |= {"device": device, "config": started}
-            checkpoint.save(folder, trainer.weights(), trainer.optimizer_tensors(), state)
+            if folder:
+                digest, device = checkpoint.batch_digest(*upcoming[:2]), trainer.device.type
+                state = {"step": trainer.step, "seed": config.seed, "next_batch": digest}
+                state |= {"device": device, "processes": group.world_size, "config": started}
+                state |= had.digests
+                checkpoint.save(folder, trainer.weights(), trainer.optimizer_tensors(), state)
 
         def score(stream: Stream) -> Receipt:
-            size, stride = config.seq_len, config.val_stride
-            return evaluate(
-                trainer.model, stream, had.tok, size, stride, boundaries=config.boundaries
-            )
+            T, stride = config.seq_len, config.val_stride
+            how = {"rank": group.rank, "world_size": group.world_size}
+            how |= {"boundaries": config.boundaries}
+            return summed(evaluate(trainer.model, stream, had.tok, T, stride, **how), group)
 
         validate = partial(score, had.val)
         receipt = train_steps(trainer, feed, validate, config.eval_every, losses, keep, asked)
-        console.print(report.receipt_table(receipt or validate()))
-        if had.test is not None:
-            tested = score(had.test)
-            write_json(folder / "receipt-test.json", tested.as_dict())
-            console.print(report.receipt_table(tested, "Receipt of the test side"))
-        prompt = had.tok.encode("\n") if config.layout == "text" else [had.tok.eot_id]
-        if config.boundaries == "isolated":  # what follows an end-of-text was never learned
-            prompt = had.val.ids[:4].tolist()
-        samples = report.write_samples(
-            trainer.model, had.tok, prompt, text, config.seq_len, config.seed
-        )
-        write_text(folder / sample_file, str(samples))
-        console.print(str(samples), markup=False)
-    if asked.is_set():
-        done = f"after step {trainer.step} of {trainer.total_steps}"
+        receipt = receipt or validate()
+        tested = None if had.test is None else score(had.test)
+        if folder:
+            finish(config, trainer, text, had, folder, receipt, tested)
+    if folder and asked.is_set():
         console.print(
-            f"[yellow]stopped by Ctrl-C[/yellow] {done}; what was trained is kept, and "
-            f"--resume {folder.as_posix()} goes on"
+            f"[yellow]stopped by Ctrl-C[/yellow] after step {trainer.step} of "
+            f"{trainer.total_steps}; what was trained is kept, and --resume {folder.as_posix()} "
+            "goes on"
         )
+    return 130 if asked.is_set() else 0
+
+
+def begin(
+    config: Config,
+    trainer: Trainer,
+    had: Prepared,
+    folder: Path,
+    saved: checkpoint.Checkpoint | None,
+    started: dict[str, Any],
+) -> runs.Losses:
+    """Write what is known before the first step; the losses up to the step of the checkpoint."""
+    write_json(folder / "config.json", started)
+    had.tok.save(folder / "tokenizer.json")
+    (folder / SAMPLE).unlink(missing_ok=True)
+    report.console().print(keep_ledger(config, had, trainer.total_steps, folder))
+    was = saved.state["config"] if saved else {}
+    return runs.Losses.read(folder, trainer.step, was.get("eval_every", config.eval_every))
+
+
+def finish(
+    config: Config,
+    trainer: Trainer,
+    text: str | None,
+    had: Prepared,
+    folder: Path,
+    receipt: Receipt,
+    tested: Receipt | None,
+) -> None:
+    """Show and write what the run has come to."""
+    console = report.console()
+    console.print(report.receipt_table(receipt))
+    if tested:
+        write_json(folder / "receipt-test.json", tested.as_dict())
+        console.print(report.receipt_table(tested, "Receipt of the test side"))
+    prompt = had.tok.encode("\n") if config.layout == "text" else [had.tok.eot_id]
+    if config.boundaries == "isolated":  # what follows an end-of-text was never learned
+        prompt = had.val.ids[:4].tolist()
+    samples = report.write_samples(
+        trainer.model, had.tok, prompt, text, config.seq_len, config.seed
+    )
+    write_text(folder / SAMPLE, str(samples))
+    console.print(str(samples), markup=False)
     console.print(
         f"model, losses, plot, receipt and samples are in [bold]{folder.as_posix()}[/bold]"
     )
-    return 130 if asked.is_set() else 0
+
+
+def summed(receipt: Receipt, group: Group) -> Receipt:
+    """The receipt of all processes together, from that of this one."""
+    sums = ("units", "count", "text_bytes")
+    added = group.add([getattr(receipt, name) for name in sums])
+    return replace(receipt, **dict(zip(sums, added, strict=True)))
 
 
 def keep_ledger(config: Config, had: Prepared, steps: int, folder: Path) -> str:
@@ -291,30 +370,25 @@ def keep_ledger(config: Config, had: Prepared, steps: int, folder: Path) -> str:
 def resumed(config: Config, args: Sequence[str] | None) -> int:
     """Go on with the run that `--resume` names, under the settings of the run."""
     folder = runs.find(Path("runs"), config.resume)
-    with runs.owned(folder):
+    with nullcontext() if here() else owned(folder, folder / "checkpoint"):
         saved = checkpoint.load(folder)
         where = (folder / "config.json").as_posix()
         written = settings.read_settings(read_json(folder / "config.json"), where)
         now = settings.parse(args, default=written)
-        settings.check_unchanged(now, settings.read_settings(saved.state["config"], where))
-        return main(now, saved)
+        state = (saved.path / "state.json").as_posix()
+        settings.check_unchanged(now, settings.read_settings(saved.state["config"], state))
+        return start(now, saved)
 
 
 def cli(args: Sequence[str] | None = None) -> int:
     """Run the command line; a mistake is told in one line, with exit status 2."""
     config = settings.parse(args)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    try:
-        return resumed(config, args) if config.resume else main(config)
-    except OSError as error:
-        told = f"{error.filename}: {error.strerror}" if error.filename else error
-    except ValueError as error:
-        told = error
-    except KeyboardInterrupt:
-        print("train.py: stopped by Ctrl-C; what was written is whole", file=sys.stderr)
-        return 130
-    print("train.py:", " ".join(str(told).split()), file=sys.stderr)
-    return 2
+    prog, shown = "train.py", nullcontext()
+    if rank := here():  # one process shows things, each tells its mistakes
+        prog, shown = f"train.py (rank {rank})", redirect_stdout(io.StringIO())
+    begin = partial(start, config) if config.resume is None else partial(resumed, config, args)
+    with shown:
+        return commands.told(prog, begin)
 
 
 if __name__ == "__main__":

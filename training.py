@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from model import GPT
 from optim import make_optimizers, rate_at, set_rate
+from ranks import Group
 from scoring import masked_loss
 from windows import Boundaries, counts
 
@@ -20,6 +22,7 @@ class Trainer:
     """A model on its way through `total_steps` steps.
 
     `step` is the number of steps done, `targets` the number of targets that counted in the last.
+    In a `group` of processes each trains on its rows of every batch, and all move alike.
     """
 
     def __init__(
@@ -35,13 +38,16 @@ class Trainer:
         amp: bool = False,
         compile: bool = False,
         boundaries: Boundaries = "continuous",
+        group: Group | None = None,
     ) -> None:
         self.model, self.total_steps, self.step, self.targets = model, total_steps, 0, 0
         self.batch_targets, self.boundaries = batch_targets, boundaries
         self.warmup, self.clip, self.amp = warmup, clip, amp
         self.optimizers = make_optimizers(model, lr, weight_decay)
-        self.forward = torch.compile(model) if compile else model
         self.device = model.head.weight.device
+        self.group = group or Group(device=self.device)
+        wrapped = self.group.wrap(model)
+        self.forward = torch.compile(wrapped) if compile else wrapped
 
     def train_on(
         self,
@@ -57,28 +63,46 @@ class Trainer:
         padding, or, if isolated, of another document than their input. A batch in which none counts
         is a step that moves nothing, and its loss is nan.
         """
-        x, y = (torch.as_tensor(ids).to(self.device, non_blocking=True) for ids in (xb, yb))
-        apart, mask = self._segments(segments, y)
+        y = torch.as_tensor(yb)
+        seg, mask = self._segments(segments, y)
+        self.targets = y.numel() if mask is None else int(mask.sum())
+        apart = seg[:, :-1] if self.boundaries == "isolated" else None
         set_rate(self.optimizers, rate_at(self.step, self.total_steps, self.warmup))
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
-            logits = self.forward(x, apart)  # (B, T, V)
-        total, self.targets = masked_loss(logits.float(), y, mask)
-        if self.targets:
-            self._move(total / self.batch_targets)
+        total = self.group.sum(self._move(torch.as_tensor(xb), y, apart, mask))
         self.step += 1
-        return total.item() / self.targets if self.targets else math.nan
+        return total / self.targets if self.targets else math.nan
 
-    def _move(self, loss: Tensor) -> None:
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+    def _move(self, x: Tensor, y: Tensor, apart: Tensor | None, mask: Tensor | None) -> float:
+        """Move the weights; the sum of the losses of this process's rows, in nats."""
+        own = self.group.share
+        if self.group.rank >= len(y):  # no row is left for it: it takes part with one of no weight
+            own, mask = itemgetter(slice(1)), torch.zeros_like(y, dtype=torch.bool)
+        x, y, apart, mask = (
+            rows if rows is None else self._sent(own(rows)) for rows in (x, y, apart, mask)
+        )
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
+            logits = self.forward(x, apart)  # (B / R, T, V)
+        total, _ = masked_loss(logits.float(), y, mask)
+        # the group takes the mean of its gradients, and the sum is wanted
+        (total * self.group.world_size / self.batch_targets).backward()  # eq: rank-gradient
+        if self.targets:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+            for optimizer in self.optimizers:
+                optimizer.step()
         for optimizer in self.optimizers:
-            optimizer.step()
             optimizer.zero_grad()
+        return total.item()
+
+    def _sent(self, rows: Tensor) -> Tensor:
+        """The rows on the device; to a GPU from pinned memory, while the processor goes on."""
+        if self.device.type == "cuda":
+            rows = rows.pin_memory()
+        return rows.to(self.device, non_blocking=True)
 
     def _segments(
         self, segments: np.ndarray | Tensor | None, y: Tensor
     ) -> tuple[Tensor | None, Tensor | None]:
-        """The inputs' segments, if the model is to keep them apart, and which targets count."""
+        """The span numbers `(B, T + 1)`, and which targets count; None for all of them."""
         if segments is None:
             if self.boundaries == "isolated":
                 raise ValueError(
@@ -91,9 +115,8 @@ class Trainer:
                 f"segments must be of the T + 1 ids of each window, {(len(y), y.shape[1] + 1)}; "
                 f"got {given}"
             )
-        seg = torch.as_tensor(segments).to(self.device, non_blocking=True)  # (B, T + 1)
-        mask = counts(seg[:, :-1], seg[:, 1:], self.boundaries)
-        return seg[:, :-1] if self.boundaries == "isolated" else None, mask
+        seg = torch.as_tensor(segments)
+        return seg, counts(seg[:, :-1], seg[:, 1:], self.boundaries)
 
     def weights(self) -> dict[str, Tensor]:
         """The model's weights by name."""
@@ -137,12 +160,17 @@ def choose_device(name: str) -> torch.device:
 
 
 @contextmanager
-def interrupts() -> Iterator[threading.Event]:
-    """An event set by the first Ctrl-C, so that the step is finished; a second stops at once."""
+def interrupts(group: Group | None = None) -> Iterator[threading.Event]:
+    """An event set by the first Ctrl-C, so that the step is finished; a second stops at once.
+
+    In a group of processes a second one changes nothing: `torchrun` passes on what the terminal has
+    sent already.
+    """
+    alone = group is None or group.world_size == 1
     asked = threading.Event()
 
     def on_interrupt(number: int, frame: object) -> None:
-        if asked.is_set():
+        if alone and asked.is_set():
             raise KeyboardInterrupt
         asked.set()
 

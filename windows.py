@@ -51,6 +51,7 @@ def place_in_epoch(step: int, n_windows: int, batch_size: int) -> tuple[int, int
     >>> place_in_epoch(7, 10, 4)
     (2, 1)
     """
+    check_sizes(n_windows=n_windows)
     return divmod(step, count_batches(n_windows, batch_size))  # eq: epoch-of-step, batch-of-step
 
 
@@ -73,7 +74,10 @@ def window_table(
     {'start': [0, 3], 'length': [4, 4], 'loss_from': [0, 1]}
     """
     columns = {"start": np.asarray(starts), "length": length, "loss_from": loss_from}
-    return pd.DataFrame(columns, dtype=np.int64).rename_axis("window")
+    try:
+        return pd.DataFrame(columns, dtype=np.int64).rename_axis("window")
+    except OverflowError:
+        raise ValueError("start, length and loss_from must be below 2⁶³, one is not") from None
 
 
 def sliding_windows(n: int, seq_len: int, stride: int = 1) -> pd.DataFrame:
@@ -99,8 +103,9 @@ def window_order(n_windows: int, rng: np.random.Generator) -> np.ndarray:
         raise TypeError(
             f"to shuffle, give a generator such as np.random.default_rng(42), not {rng}"
         )
-    windows = pd.DataFrame(index=pd.RangeIndex(n_windows))  # no columns, so no window is copied
-    return windows.sample(frac=1, random_state=rng).index.to_numpy()
+    if n_windows != 0:
+        check_sizes(n_windows=n_windows)
+    return rng.choice(n_windows, n_windows, replace=False)  # the one draw that `sample` makes
 
 
 def eval_windows(n: int, seq_len: int, stride: int) -> pd.DataFrame:
@@ -135,6 +140,8 @@ def count_passes(n_windows: int, seq_len: int, n: int) -> float:
     >>> count_passes(6, 8, 23)  # 48 predictions of 22 targets
     2.1818181818181817
     """
+    if n < 2:
+        raise ValueError(f"a stream needs at least 2 ids to have a target, got {n}")
     return n_windows * seq_len / (n - 1)  # eq: passes
 
 
@@ -230,10 +237,14 @@ def attention_mask(segment_ids: Any) -> np.ndarray:
 
 
 def check_sizes(**sizes: int) -> None:
-    """Refuse a size below 1, by its name."""
+    """Refuse a size that is no whole number, below 1, or more than any library counts, by name."""
     for name, size in sizes.items():
+        if not isinstance(size, int | np.integer) or isinstance(size, bool):
+            raise TypeError(f"{name} must be a whole number, got {size!r:.40}")
         if size < 1:
             raise ValueError(f"{name} must be at least 1, got {size}")
+        if size >= 1 << 62:
+            raise ValueError(f"{name} must be below 2⁶², got {size}")
 
 
 def _common_length(windows: pd.DataFrame) -> int:

@@ -1,6 +1,7 @@
 """One model's loss at four strides, and what our evaluation saves over plain loops."""
 
 import time
+from collections.abc import Sequence
 from itertools import count, islice
 from typing import Any
 
@@ -9,8 +10,8 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
+from benchmarks.measure import flops_per_second, in_turn, line, row
 from benchmarks.record import ROOT
-from benchmarks.rows import in_turn
 from config import Config
 from data import (
     build_tokenizer,
@@ -30,8 +31,10 @@ from windows import count_passes, eval_windows, mean_context
 STEPS = 250
 LENGTHS = (16, 64)  # T of the windows that are scored; training has windows of 64
 WINDOWS, VOCAB = 96, 1281
+MODEL = "attention.py", "config.py", "model.py", "scoring.py", "windows.py"
 
 
+@row(*MODEL, "data.py", "optim.py", "stream.py", "tokenizer.py", "training.py")
 def strides() -> dict[str, Any]:
     """A short training run, then its one model scored at strides T, T/2, T/4 and 1."""
     model, val, tok = trained()
@@ -85,7 +88,10 @@ class Whole(torch.nn.Module):
         return self.model(ids)
 
 
-def strided_evaluation() -> dict[str, Any]:
+@row(*MODEL)
+def strided_evaluation(
+    count: int = WINDOWS, rounds: int = 5, lengths: Sequence[int] = (64, 128, 256)
+) -> dict[str, Any]:
     """Ours; the same batches with logits of whole windows; and one window after the other."""
     torch.set_num_threads(1)
     c = Config()
@@ -93,10 +99,11 @@ def strided_evaluation() -> dict[str, Any]:
     generator = torch.Generator().manual_seed(0)
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.05, generator=generator)
-    figures, apart = {}, 0.0
-    for T in (64, 128, 256):
+    figures, lines, apart = {}, [], 0.0
+    rate = flops_per_second()
+    for T in lengths:
         for s in (T // 2, T // 4):
-            n = (WINDOWS - 1) * s + T + 1
+            n = (count - 1) * s + T + 1
             ids = np.random.default_rng(n).integers(0, 256, n)
             spans = pd.DataFrame({"start": [0], "stop": [n], "doc_id": [0], "doc_start": [0]})
             stream = Stream(ids, spans)
@@ -107,12 +114,34 @@ def strided_evaluation() -> dict[str, Any]:
             }
             ours, *others = (run() for run in sums.values())
             apart = max(apart, *(abs(ours - other) / ours for other in others))
-            times = in_turn(5, **sums)
-            figures |= {f"{T}_{s}_{name}": 1e3 * t / WINDOWS for name, t in times.items()}
+            times = in_turn(rounds, **sums)
+            figures |= {f"{T}_{s}_{name}": 1e3 * t / count for name, t in times.items()}
             figures |= {
                 f"{T}_{s}_ratio_{name}": times[name] / times["ours"] for name in ("whole", "loop")
             }
-    return figures | {"sums_apart": apart}
+            lines.append(
+                line(
+                    f"Evaluating a window of T = {T} at stride {s}",
+                    times["ours"] / count,
+                    same={"plain loop": times["loop"] / count},
+                    limit=products(model, T, s) / rate,
+                    bound="its matrix products, at the rate of one large product",
+                )
+            )
+    return figures | {"sums_apart": apart, "lines": lines}
+
+
+def products(model: GPT, T: int, s: int) -> float:
+    """Multiplications and additions that a window takes at least, of which s targets count.
+
+    Every layer but the last for all T positions, the last one and the head for s of them; of the
+    last one's keys and values, and of attention, what causality asks for.
+    """
+    d, layers = model.embed.weight.shape[1], len(model.blocks)
+    each, head = 24 * d * d, 2 * d * VOCAB  # qkv 3, mix 1, up 4, down 4 matrices of d × d
+    attention = 2 * d * T * T  # scores and sums, half of T × T each
+    last = 4 * d * d * T + 20 * d * d * s + 4 * d * s * (T - s / 2)
+    return (layers - 1) * (each * T + attention) + last + head * s
 
 
 @torch.inference_mode()

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 import attention
+from benchmarks.measure import in_turn, row
 from benchmarks.record import ROOT
-from benchmarks.rows import in_turn
 from config import Config
 from data import build_tokenizer, load_corpus
 from model import GPT
@@ -22,6 +22,10 @@ BATCHES, ROUNDS = 2, 7
 WAYS = {"mask": attention.masked, "buckets": attention.bucketed}
 
 
+@row(
+    *("attention.py", "config.py", "data.py", "model.py", "optim.py", "scoring.py", "stream.py"),
+    *("training.py", "windows.py"),
+)
 def isolated() -> dict[str, Any]:
     """Whole steps on the same rows of the stories: thousands of ids a second, and both ratios."""
     torch.set_num_threads(1)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from benchmarks.measure import row
 from benchmarks.record import ROOT
 from config import Config
 from corpus import CorpusText, load_documents
@@ -25,6 +26,10 @@ STORIES, EVERY = 80, 30  # of the corpus in which each story stands twice; steps
 SEED = Config().seed
 
 
+@row(
+    *("attention.py", "config.py", "corpus.py", "data.py", "model.py", "optim.py", "readers.py"),
+    *("scoring.py", "sides.py", "stream.py", "tokenizer.py", "training.py", "windows.py"),
+)
 def leaks() -> dict[str, Any]:
     """Bits per byte: the text cut; documents divided, by two tokenizers; each story twice."""
     c = replace(Config(), steps=STEPS)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.rows import in_turn
+from benchmarks.measure import in_turn, row
 from ledger import ledger
 from lineage import window_lineage
 from stream import Stream
@@ -15,6 +15,7 @@ WINDOWS, SEQ_LEN = 217_444, 128  # the training side of seed 000, at stride 1
 TOKENS, STRIDE = 1_000_000, 32
 
 
+@row("ledger.py", "lineage.py", "stream.py", "windows.py")
 def lineage() -> dict[str, Any]:
     """Seconds of each, over documents of 1 to 400 tokens."""
     windows = sliding_windows(WINDOWS + SEQ_LEN, SEQ_LEN)
@@ -32,7 +33,7 @@ def lineage() -> dict[str, Any]:
 
 def documents(n: int) -> Stream:
     """`n` ids in documents whose sizes are drawn."""
-    sizes = np.random.default_rng(1).integers(1, 401, n // 100)
+    sizes = np.random.default_rng(1).integers(1, 401, n // 50 + 20)
     stop = np.minimum(np.cumsum(sizes), n)
     stop = stop[: np.argmax(stop == n) + 1]
     start = np.append(0, stop[:-1])

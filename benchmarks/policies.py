@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.measure import row
 from benchmarks.record import ROOT
 from config import Config
 from corpus import load_documents
@@ -89,6 +90,11 @@ class Run:
         }
 
 
+@row(
+    *("attention.py", "batches.py", "config.py", "corpus.py", "data.py", "feed.py", "ledger.py"),
+    *("model.py", "optim.py", "packing.py", "readers.py", "scoring.py", "sides.py", "stream.py"),
+    *("tokenizer.py", "train.py", "training.py", "windows.py"),
+)
 def policies() -> dict[str, Any]:
     """Each way's windows, fill, dropped, masked, targets a second and bits per byte."""
     torch.set_num_threads(1)

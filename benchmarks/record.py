@@ -73,3 +73,41 @@ def keep(row: str, sources: list[str], figures: dict[str, Any]) -> None:
 def kept(row: str) -> dict[str, Any]:
     """The figures of a row."""
     return json.loads((RESULTS / f"{row}.json").read_text(encoding="utf-8"))
+
+
+# ---- lines of the table beside peers, as `benchmarks.measure.line` makes them
+
+
+def kept_lines() -> list[dict[str, Any]]:
+    """Every line of every row that is kept, with its `row`."""
+    rows = [kept(path.stem) for path in sorted(RESULTS.glob("*.json"))]
+    return [{**line, "row": r["row"]} for r in rows for line in r["figures"].get("lines", [])]
+
+
+def fastest(line: dict[str, Any], among: str = "same") -> str | None:
+    """The best of those that do the same work with the same guarantees, or `less`."""
+    return min(line[among], key=line[among].get, default=None)
+
+
+def ratio_of(line: dict[str, Any], among: str = "same") -> float | None:
+    """How many times as good as it ours is.
+
+    >>> ratio_of({"ours": 2.0, "same": {"a": 3.0, "b": 5.0}})
+    1.5
+    """
+    name = fastest(line, among)
+    return None if name is None else line[among][name] / line["ours"]
+
+
+def shown(value: float, unit: str) -> str:
+    """Three digits that count, in a unit that suits.
+
+    >>> shown(0.00123, "s"), shown(2.5e9, "bytes"), shown(2.1, "bits")
+    ('1.23 ms', '2.5 GB', '2.1 bits')
+    """
+    scales = {
+        "s": [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
+        "bytes": [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes")],
+    }.get(unit, [(1, unit)])
+    scale, name = next(((s, n) for s, n in scales if value >= s), scales[-1])
+    return f"{float(f'{value / scale:.3g}'):,g} {name}"

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from benchmarks.measure import line, row
 from benchmarks.nanogpt import NanoGPT, NanoTrainer
 from data import build_tokenizer, encode_corpus, iterate_batches, make_windows
 from model import GPT
@@ -21,7 +22,7 @@ from stream import Stream
 from training import Trainer
 
 T = 64
-RECIPE_STEPS = 2000
+RECIPE_STEPS, RECIPE_BATCH, BATCH = 2000, 12, 16
 
 
 @dataclass
@@ -80,10 +81,16 @@ def score(model, ids, tok) -> float:
     return evaluate(model, Stream(ids, spans), tok, T).bits_per_byte
 
 
-def measure(path: Path) -> dict[str, object]:
-    """One row: bits per byte of the four contenders, each after the same seconds."""
+@row(
+    *("attention.py", "benchmarks/nanogpt.py", "model.py", "optim.py", "scoring.py"),
+    "training.py",
+)
+def shakespeare(path: str | None = None) -> dict[str, object] | None:
+    """Bits per byte of the four contenders, each after the same seconds; needs --text FILE."""
+    if path is None:
+        return None
     torch.set_num_threads(1)
-    text = path.read_text(encoding="utf-8")
+    text = Path(path).read_text(encoding="utf-8")
     cut = len(text) * 9 // 10
     chars = Characters("".join(sorted(set(text))))
     train_chars, val_chars = chars.encode(text[:cut]), chars.encode(text[cut:])
@@ -98,23 +105,55 @@ def measure(path: Path) -> dict[str, object]:
         return make
 
     def ours(vocab):
-        return lambda steps: Trainer(GPT(vocab, 3, 2, 128), steps, 16 * T, lr=0.025, warmup=20)
+        return lambda steps: Trainer(GPT(vocab, 3, 2, 128), steps, BATCH * T, lr=0.025, warmup=20)
 
-    recipe, seconds = race(nano(1e-3), train_chars, 12, None)
+    recipe, seconds = race(nano(1e-3), train_chars, RECIPE_BATCH, None)
     result = {"seconds": seconds, "recipe": score(recipe.model, val_chars, chars)}
-    tuned, _ = race(nano(4e-3), train_chars, 12, seconds)
+    tuned, _ = race(nano(4e-3), train_chars, RECIPE_BATCH, seconds)
     result |= {"recipe_tuned": score(tuned.model, val_chars, chars), "tuned_steps": tuned.step}
-    same, _ = race(ours(len(chars.letters)), train_chars, 16, seconds)
+    same, _ = race(ours(len(chars.letters)), train_chars, BATCH, seconds)
     result |= {
         "ours_characters": score(same.model, val_chars, chars),
         "characters_steps": same.step,
     }
-    best, _ = race(ours(tok.vocab_size), train_ids, 16, seconds)
+    best, _ = race(ours(tok.vocab_size), train_ids, BATCH, seconds)
     result |= {"ours": score(best.model, val_ids, tok), "ours_steps": best.step}
-    return result
+    return told(result)
 
 
-if __name__ == "__main__":
-    import sys
-
-    print(measure(Path(sys.argv[1])))
+def told(figures: dict) -> dict[str, object]:
+    """The figures, with targets a second, and the line of the table."""
+    steps = {
+        "recipe": (RECIPE_STEPS, RECIPE_BATCH),
+        "recipe_tuned": (figures["tuned_steps"], RECIPE_BATCH),
+        "ours_characters": (figures["characters_steps"], BATCH),
+        "ours": (figures["ours_steps"], BATCH),
+    }
+    speeds = {
+        f"{name}_tokens_per_second": count * rows * T / figures["seconds"]
+        for name, (count, rows) in steps.items()
+    }
+    peers = {
+        "nanoGPT's CPU recipe": figures["recipe"],
+        "the recipe, its rate tuned": figures["recipe_tuned"],
+    }
+    return (
+        figures
+        | speeds
+        | {
+            "lines": [
+                line(
+                    f"Bits per byte after {figures['seconds']:.0f} s, characters",
+                    figures["ours_characters"],
+                    unit="bits",
+                    same=peers,
+                ),
+                line(
+                    f"Bits per byte after {figures['seconds']:.0f} s, our tokens",
+                    figures["ours"],
+                    unit="bits",
+                    same=peers,
+                ),
+            ]
+        }
+    )

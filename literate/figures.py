@@ -109,8 +109,8 @@ def _line(start: tuple[float, float], stop: tuple[float, float], classes: str = 
 # ---- the road
 
 
-_ASIDE = {"batches", "checkpoint", "feed", "files", "ledger", "lineage", "packing", "report"}
-_ASIDE |= {"runs", "show", "sides", "windows"}
+_ASIDE = {"batches", "checkpoint", "feed", "files", "ledger", "lineage", "packing", "ranks"}
+_ASIDE |= {"report", "runs", "show", "sides", "windows"}
 
 
 @dataclass(frozen=True)
@@ -487,5 +487,9 @@ FIGURES: dict[str, Callable[[], str]] = {
     "context-places": late("figures_random", "context_places"),
     "one-side": late("figures_documents", "one_side"),
     "two-masks": late("figures_isolation", "two_masks"),
+    "rounds": late("figures_bijection", "orders"),
+    "shares": late("figures_devices", "shares"),
+    "partition-cut": late("figures_prepare", "partition_cut"),
     "token-fates": late("figures_lineage", "token_fates"),
+    "growth": late("figures_speed", "growth"),
 }

@@ -1,8 +1,7 @@
 """The closed formulas as the pages print them, read back and compared with the code.
 
-The reader knows the little LaTeX that these formulas are made of; anything else is an error. A
-formula must give what the code gives at every point of a grid: exactly, or, where it gives a float,
-to the last bits of it.
+A formula must give what the code gives at every point of a grid: exactly, or, where it gives a
+float, to the last bits of it.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,91 +12,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sympy
-from lark import Lark, Token, Transformer, v_args
-from lark.exceptions import LarkError
+import torch
 
 import batches
 import data
+import idfiles
 import ledger
 import loaders
 import packing
 import sides
 import storage
 import windows
-from scoring import UNITS_PER_NAT, Receipt
+from literate.latex import ReadbackError, read, separate
+from scoring import UNITS_PER_NAT, Receipt, masked_loss
 from stream import Stream
-
-_GRAMMAR = r"""
-start: sum ("=" sum)+
-?sum: term | sum "+" term -> add | sum "-" term -> subtract
-?term: factor | term "\\cdot" factor -> times | term ("\\,")? symbolic -> times
-?factor: NUMBER -> number | symbolic
-?symbolic: atom | atom "^" "{" sum "}" -> power
-    | _FRAC "{" sum "}" "{" sum "}" -> divide | _E "{" sum "}" -> exp | _LN factor -> ln
-    | (_LFLOOR sum _RFLOOR | _LEFT _LFLOOR sum _RIGHT _RFLOOR) -> floor
-    | (_LCEIL sum _RCEIL | _LEFT _LCEIL sum _RIGHT _RCEIL) -> ceil
-    | (_MAX "(" sum ("," "\\,"? sum)+ ")"
-      | _MAX _LEFT "(" sum ("," "\\,"? sum)+ _RIGHT ")") -> max
-?atom: NAME -> name | "(" sum ")" | _LEFT "(" sum _RIGHT ")"
-NUMBER: /[0-9]+/
-NAME: /\\text\{[^{}\\]+\}/ | /\\rho(?![A-Za-z])/ | /[A-Za-z]/
-_E.1: /e\s*\^/
-_FRAC: /\\frac(?![A-Za-z])/
-_LN: /\\ln(?![A-Za-z])/
-_MAX: /\\max(?![A-Za-z])/
-_LEFT: /\\left(?![A-Za-z])/
-_RIGHT: /\\right(?![A-Za-z])/
-_LFLOOR: /\\lfloor(?![A-Za-z])/
-_RFLOOR: /\\rfloor(?![A-Za-z])/
-_LCEIL: /\\lceil(?![A-Za-z])/
-_RCEIL: /\\rceil(?![A-Za-z])/
-%ignore /\s+/
-"""
-
-
-@v_args(inline=True)
-class _ToSympy(Transformer):
-    """A parse tree → sympy, operation by operation."""
-
-    number = sympy.Integer
-    floor, ceil, max = sympy.floor, sympy.ceiling, sympy.Max
-    ln, exp = sympy.log, sympy.exp
-
-    def start(self, *sides: sympy.Expr) -> list[sympy.Expr]:
-        return list(sides)
-
-    def name(self, token: Token) -> sympy.Symbol:
-        printed = token.removeprefix(r"\text{").removesuffix("}").removeprefix("\\")
-        return sympy.Symbol(" ".join(printed.split()), real=True)
-
-    def add(self, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-        return a + b
-
-    def subtract(self, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-        return a - b
-
-    def times(self, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-        return a * b
-
-    def divide(self, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-        return a / b
-
-    def power(self, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-        return a**b
-
-
-_PARSER = Lark(_GRAMMAR, parser="lalr", transformer=_ToSympy())
-
-
-class ReadbackError(ValueError):
-    """A printed formula cannot be read, or does not say what the code does."""
 
 
 @dataclass(frozen=True)
 class Formula:
     """What a printed formula is held against: the same point of the grid goes to page and code.
 
-    `forms` has, for each printed form, the points at which it is meant to hold.
+    `forms` has, for each printed form, the points at which it is meant to hold. `beside` is the
+    equation that is printed after it. A letter with an index that is summed over stands for many.
     """
 
     left: str
@@ -105,10 +41,11 @@ class Formula:
     grid: Iterable[tuple[Any, ...]]
     code: Callable[..., Any]
     forms: tuple[Callable[..., bool], ...] = (lambda *point: True,)
+    beside: "Formula | None" = None
 
 
-def _receipt(nats: float, text_bytes: int = 1) -> Receipt:
-    return Receipt(int(nats * UNITS_PER_NAT), 1, text_bytes, seq_len=1, stride=1)
+def _receipt(nats: float, text_bytes: int = 1, count: int = 1) -> Receipt:
+    return Receipt(int(nats * UNITS_PER_NAT), count, text_bytes, seq_len=1, stride=1)
 
 
 def _side_by_side(seq_len: int) -> pd.DataFrame:
@@ -120,6 +57,24 @@ def _rows(tokens: int, rows: int = 1, seq_len: int = 0) -> Stream:
     """A stream of rows with one document at its beginning."""
     spans = {"start": [0], "stop": [tokens], "doc_id": [0], "doc_start": [0]}
     return Stream(np.empty(rows * (seq_len + 1), np.int8), pd.DataFrame(spans))
+
+
+def _starts(n: int, seq_len: int, stride: int) -> range:
+    """The numbers of the evaluation windows; the last one is ⌈(N − 1 − T) / s⌉, says the page."""
+    return range(-(-(n - 1 - seq_len) // stride) + 1)
+
+
+def _attends(i: int, j: int, seg_i: int, seg_j: int) -> int:
+    segments = np.zeros(3, np.int64)
+    segments[[i, j]] = seg_i, seg_j
+    return int(windows.attention_mask(segments)[i, j])
+
+
+def _sum_nats(chances: tuple[float, ...], n: int) -> float:
+    """The loss of targets to which a model of two tokens gives these chances."""
+    chance = torch.tensor(chances, dtype=torch.float64)
+    logits = torch.stack([chance, 1 - chance], dim=-1).log()
+    return masked_loss(logits, torch.zeros(n, dtype=torch.int64))[0].item()
 
 
 _FRACTIONS = (0.0, 0.1, 0.2, 0.25, 0.3, 0.333, 0.5, 0.7, 0.9)
@@ -165,11 +120,29 @@ FORMULAS = {
         grid=tuple(product(range(40), range(1, 20), range(1, 8))),
         code=lambda step, n_windows, size: windows.place_in_epoch(step, n_windows, size)[1],
     ),
+    "eval-starts": Formula(
+        left="start_w",
+        symbols=("w", "s", "N", "T"),
+        grid=tuple(
+            (w, s, n, T)
+            for n in range(2, 14)
+            for T in range(1, n)
+            for s in range(1, T + 1)
+            for w in _starts(n, T, s)
+        ),
+        code=lambda w, stride, n, T: windows.eval_windows(n, T, stride)["start"].get(w, -1),
+    ),
+    "id-bytes": Formula(
+        left="id bytes",
+        symbols=("V",),
+        grid=((257,), (65_535,), (65_536,), (65_537,), (200_000,)),
+        code=lambda size: np.dtype(idfiles.id_dtype(size)).itemsize,
+    ),
     "file-bytes": Formula(
         left="file bytes",
         symbols=("N", "id bytes"),
         grid=tuple(product((0, 1, 3, 10**9), (2, 4))),
-        code=lambda n, size: storage.file_bytes(n, {2: "uint16", 4: "uint32"}[size]),
+        code=lambda n, size: idfiles.file_bytes(n, {2: "uint16", 4: "uint32"}[size]),
     ),
     "wrap": Formula(
         left="written",
@@ -237,11 +210,35 @@ FORMULAS = {
         grid=tuple((read, kept) for read in (1, 5, 11) for kept in (0, 1, read)),
         code=lambda read, kept: packing.count_dropped(_rows(read), _rows(kept)),
     ),
+    "counts": Formula(
+        left="counts_t",
+        symbols=("seg_t", "seg_t+1"),
+        grid=tuple(product(range(3), repeat=2)),
+        code=lambda x, y: int(windows.counts(np.array([x]), np.array([y]), "isolated")[0]),
+    ),
+    "may-attend": Formula(
+        left="sees_i,j",
+        symbols=("i", "j", "seg_i", "seg_j"),
+        grid=tuple(p for p in product(range(3), repeat=4) if p[0] != p[1] or p[2] == p[3]),
+        code=lambda *point: _attends(*point),
+    ),
     "ledger": Formula(
         left="read",
         symbols=("trained", "context only", "masked", "dropped"),
         grid=tuple(product((0, 1, 149_002), (0, 1), (0, 726), (0, 7))),
         code=lambda *sums: ledger.accounted(pd.DataFrame([sums], columns=_SUMS)).iloc[0],
+    ),
+    "mean-cross-entropy": Formula(
+        left="H",
+        symbols=("S", "n"),
+        grid=tuple(product(_NATS, (1, 3, 20))),
+        code=lambda nats, n: _receipt(nats, count=n).nats_per_token,
+        beside=Formula(
+            left="S",
+            symbols=("p_i", "n"),
+            grid=tuple((p, len(p)) for p in ((0.5,), (0.25, 0.75), (0.125, 0.5, 0.001))),
+            code=lambda chances, n: _sum_nats(chances, n),
+        ),
     ),
     "perplexity": Formula(
         left="perplexity",
@@ -258,38 +255,44 @@ FORMULAS = {
 }
 
 
-def read(latex: str) -> list[sympy.Expr]:
-    """The sides of a printed equation.
-
-    >>> read(r"W = \\left\\lceil \\frac{N - T}{k} \\right\\rceil")
-    [W, ceiling((N - T)/k)]
-    """
-    try:
-        return _PARSER.parse(latex)
-    except LarkError as error:
-        told = str(error).splitlines()[0]
-        raise ReadbackError(f"this LaTeX cannot be read back: {latex.strip()}\n{told}") from None
-
-
 def compare(name: str, latex: str) -> None:
     """Refuse a printed formula that is not, at every point of the grid, what the code computes."""
-    formula = FORMULAS[name]
+    formula, printed = FORMULAS[name], list(separate(latex))
+    if len(printed) != 1 + (formula.beside is not None):
+        raise ReadbackError(f"{name}: {len(printed)} equation(s) stand beside each other")
+    _compare(name, formula, printed[0])
+    if formula.beside:
+        _compare(name, formula.beside, printed[1])
+
+
+def _compare(name: str, formula: Formula, latex: str) -> None:
     left, *forms = read(latex)
     if str(left) != formula.left or len(forms) != len(formula.forms):
         raise ReadbackError(
             f"{name}: needs {formula.left!r} and {len(formula.forms)} form(s) of it, got "
             f"{str(left)!r} and {len(forms)}"
         )
-    letters = [sympy.Symbol(symbol, real=True) for symbol in formula.symbols]
     for form, holds in zip(forms, formula.forms, strict=True):
-        if form.free_symbols != set(letters):
+        if {str(letter) for letter in form.free_symbols} != set(formula.symbols):
             printed = sorted(map(str, form.free_symbols))
             raise ReadbackError(f"{name}: needs {sorted(formula.symbols)}, the page has {printed}")
         for point in formula.grid:
             if holds(*point):
-                exact = map(_exact, point)
-                page = form.xreplace(dict(zip(letters, exact, strict=True)))
-                _agree(name, dict(zip(formula.symbols, point, strict=True)), page, point)
+                where = dict(zip(formula.symbols, point, strict=True))
+                _agree(name, where, _value(form, where), formula.code(*point))
+
+
+def _value(form: sympy.Expr, where: dict[str, Any]) -> sympy.Expr:
+    """A printed form at a point. Of a sum every term is that of its own letters."""
+    single = {k: _exact(v) for k, v in where.items() if not isinstance(v, tuple)}
+    if not isinstance(form, sympy.Sum):
+        return form.xreplace({sympy.Symbol(k, real=True): v for k, v in single.items()})
+    each, (_, first, last) = form.args[0], form.args[1].args
+    numbers = range(int(_value(first, single)), int(_value(last, single)) + 1)
+    terms = (
+        {k: v[n - 1] if isinstance(v, tuple) else v for k, v in where.items()} for n in numbers
+    )
+    return sympy.Add(*(_value(each, term) for term in terms))
 
 
 def _exact(number: Any) -> sympy.Rational:
@@ -297,8 +300,7 @@ def _exact(number: Any) -> sympy.Rational:
     return sympy.Rational(str(number))
 
 
-def _agree(name: str, where: dict[str, Any], page: sympy.Expr, point: tuple[Any, ...]) -> None:
-    code = FORMULAS[name].code(*point)
+def _agree(name: str, where: dict[str, Any], page: sympy.Expr, code: Any) -> None:
     if page.is_Rational and not isinstance(code, float):
         same = page == _exact(code)
     else:

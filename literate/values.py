@@ -15,6 +15,7 @@ import pandas as pd
 from config import Config
 from corpus import CorpusText
 from data import build_tokenizer, encode_corpus, load_corpus, make_windows, split_ids
+from literate import figures_proof
 from plan import Plan, leaks
 from stream import cut_stream, text_stream
 from tokenizer import Tokenizer
@@ -114,4 +115,5 @@ VALUES: dict[str, Callable[[], str]] = {
     "default.eval_every": _set("eval_every"),
     "default.d_model": _set("d_model"),
     "default.seed": _set("seed"),
+    **figures_proof.VALUES,
 }

@@ -3,6 +3,7 @@
 import multiprocessing
 import pickle
 import random
+import re
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice, product
@@ -71,6 +72,7 @@ def test_the_windows_at_0_and_5_of_the_ten_hand_ids_are_those_of_the_hand_table(
     assert y.tolist() == [[1, 4, 1, 5], [6, 5, 3, 5]]
 
 
+@pytest.mark.contract("get_batch")
 @given(st.integers(2, 300), st.data(), st.integers(1, 9), st.integers(0, 2**40))
 def test_a_batch_is_what_slices_at_the_drawn_starts_give(n, data, batch_size, seed):
     """Two oracles: slices and stack, as nanoGPT takes them, and the gather from `unfold`."""
@@ -83,6 +85,7 @@ def test_a_batch_is_what_slices_at_the_drawn_starts_give(n, data, batch_size, se
     assert torch.equal(y[:, :-1], x[:, 1:])
 
 
+@pytest.mark.quality("get_batch", "make_train_loader")
 @pytest.mark.parametrize("dtype", [np.int64, np.uint16, np.uint32])
 def test_a_mapped_file_gives_bit_for_bit_the_batches_of_the_tensor(tmp_path, dtype):
     """Whatever the numbers on disk are, a batch is two int64 tensors of its own."""
@@ -131,13 +134,16 @@ def test_a_batch_from_ten_gigabytes_takes_memory_for_a_batch(tmp_path):
 # ---- make_train_loader
 
 
+@pytest.mark.contract("batch_seed", "make_train_loader")
 @pytest.mark.eq("batch-seed")
 def test_the_batch_of_step_7_is_drawn_by_a_fresh_generator_seeded_with_1337004018():
     """1337 × 1,000,003 + 7 = 1,337,000,000 + 4,011 + 7."""
     assert batch_seed(1337, 7) == 1_337_004_018  # eq: batch-seed
+    assert batch_seed(np.int32(5000), np.int32(7)) == 5_000_015_007  # more than 32 bits hold
     assert same(loader().batch_at(7), get_batch(TOKENS, 16, 4, generator(1_337_004_018)))
 
 
+@pytest.mark.contract("make_train_loader")
 def test_batches_5_to_9_of_a_loader_started_at_5_are_those_of_one_never_stopped():
     whole = list(islice(loader(), 10))
     resumed = list(islice(make_train_loader(TOKENS, 16, 4, 1337, start_step=5), 5))
@@ -155,6 +161,7 @@ def test_seeding_one_moving_generator_again_would_replay_batch_0():
     assert not same(again, sweep[5])
 
 
+@pytest.mark.contract("make_train_loader")
 @given(st.integers(0, 2**30), st.integers(0, 10**6))
 def test_any_batch_is_there_without_those_before_it_and_nothing_moves(seed, step):
     moving = loader(seed, step)
@@ -165,12 +172,14 @@ def test_any_batch_is_there_without_those_before_it_and_nothing_moves(seed, step
     assert same(next(moving), ahead)
 
 
+@pytest.mark.contract("make_train_loader")
 def test_a_loader_is_its_own_iterator_and_never_ends():
     endless = loader()
     assert iter(endless) is endless
     assert len(list(islice(endless, 1000))) == 1000
 
 
+@pytest.mark.contract("make_train_loader")
 @pytest.mark.parametrize("world_size", [1, 2, 4])
 def test_any_number_of_ranks_shares_out_the_same_batch(world_size):
     """Rank r of R has rows r, r + R, …: rank 1 of 4 has rows 1 and 5 of 8."""
@@ -181,6 +190,7 @@ def test_any_number_of_ranks_shares_out_the_same_batch(world_size):
         assert same(part, (x[rows], y[rows]))
 
 
+@pytest.mark.contract("make_train_loader")
 def test_a_run_goes_on_with_another_number_of_ranks():
     """Steps 0 to 3 on two ranks, then steps 4 to 7 on four: the rows of one process alone."""
     alone = [sorted(starts) for starts in first_ids(islice(loader(size=8), 8))]
@@ -196,6 +206,7 @@ def test_a_run_goes_on_with_another_number_of_ranks():
     assert seen == alone
 
 
+@pytest.mark.contract("make_train_loader")
 def test_the_state_is_two_integers_and_a_loader_takes_the_seed_of_the_state_it_loads():
     first = loader()
     batches = list(islice(first, 3))
@@ -206,6 +217,7 @@ def test_the_state_is_two_integers_and_a_loader_takes_the_seed_of_the_state_it_l
     assert other.state_dict() == {"step": 2, "seed": 1337}
 
 
+@pytest.mark.quality("make_train_loader")
 def test_a_state_of_numpy_integers_becomes_plain_ones():
     """They would wrap round in the product, and JSON does not write them."""
     odd = loader(np.int32(4000), np.int64(2))
@@ -214,6 +226,7 @@ def test_a_state_of_numpy_integers_becomes_plain_ones():
     assert same(next(odd), loader(4000).batch_at(2))
 
 
+@pytest.mark.quality("make_train_loader")
 @pytest.mark.parametrize(
     ("state", "message"),
     [
@@ -240,6 +253,7 @@ def test_seeds_thousands_apart_can_meet_because_torch_reads_32_bits():
         assert same(loader(0).batch_at(45_589 + step), loader(4295).batch_at(step))
 
 
+@pytest.mark.contract("batch_seed")
 @pytest.mark.eq("batch-seed")
 @given(st.integers(0, 4294), st.integers(0, 4294), st.integers(0, 45_588), st.integers(0, 45_588))
 def test_below_seed_4295_and_step_45589_no_two_batches_share_a_generator(a, b, j, k):
@@ -251,6 +265,7 @@ def test_below_seed_4295_and_step_45589_no_two_batches_share_a_generator(a, b, j
 # ---- refusals
 
 
+@pytest.mark.quality("make_train_loader")
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -280,6 +295,7 @@ def test_what_cannot_be_drawn_is_refused_at_the_call(changed, message):
         make_train_loader(**settings)
 
 
+@pytest.mark.quality("make_train_loader")
 def test_the_last_seed_that_fits_is_taken_and_the_step_after_it_refused():
     """2⁶⁴ − 1 = 18,446,688,733,643 × 1,000,003 + 350,686."""
     last = loader(18_446_688_733_643, step=350_686)
@@ -288,6 +304,7 @@ def test_the_last_seed_that_fits_is_taken_and_the_step_after_it_refused():
         next(last)
 
 
+@pytest.mark.quality("get_batch")
 def test_get_batch_refuses_a_short_stream_no_windows_and_no_generator():
     with pytest.raises(ValueError, match="one window of seq_len 9 needs 10 ids, the stream has 9"):
         get_batch(torch.arange(9), 9, 2, generator())
@@ -300,6 +317,7 @@ def test_get_batch_refuses_a_short_stream_no_windows_and_no_generator():
 # ---- what must not be touched, and who may ask
 
 
+@pytest.mark.contract("get_batch", "epoch_order", "make_train_loader")
 def test_no_global_random_state_is_read_or_moved():
     def states():
         return torch.get_rng_state().tolist(), repr(np.random.mtrand._rand), random.getstate()
@@ -314,6 +332,7 @@ def test_no_global_random_state_is_read_or_moved():
         assert same(loader().batch_at(0), first)
 
 
+@pytest.mark.quality("make_train_loader")
 def test_threads_that_ask_one_loader_at_once_get_the_batches_of_their_steps():
     asked = loader(size=64)
     alone = [asked.batch_at(step) for step in range(400)]
@@ -322,6 +341,7 @@ def test_threads_that_ask_one_loader_at_once_get_the_batches_of_their_steps():
     assert all(same(a, b) for a, b in zip(alone, together, strict=True))
 
 
+@pytest.mark.quality("make_train_loader")
 def test_a_pickled_loader_goes_on_where_it_was():
     """The pickle holds the tokens, 8 bytes each, and not the 984 windows of 17 ids."""
     first = loader(3, step=6, rank=1, world_size=2)
@@ -332,6 +352,7 @@ def test_a_pickled_loader_goes_on_where_it_was():
     assert same(next(other), next(first))
 
 
+@pytest.mark.quality("make_train_loader")
 def test_a_pickled_loader_of_a_mapped_file_gives_the_same_batches(tmp_path):
     np.arange(1000, dtype=np.uint16).tofile(tmp_path / "ids.bin")
     mapped = make_train_loader(np.memmap(tmp_path / "ids.bin", np.uint16, "r"), 16, 4, 1337)
@@ -352,6 +373,7 @@ def starts_of(sent: TrainBatchIterator, step: int) -> list[int]:
 # ---- epoch_order
 
 
+@pytest.mark.contract("epoch_order")
 def test_an_epoch_is_in_pandas_order_for_the_seed_plus_the_epoch():
     """pandas' orders of ten windows for generators seeded 42 and 43."""
     assert epoch_order(10, 42, 0).tolist() == [2, 9, 1, 6, 3, 8, 5, 7, 4, 0]
@@ -360,17 +382,20 @@ def test_an_epoch_is_in_pandas_order_for_the_seed_plus_the_epoch():
     assert epoch_order(10, 42, 1).dtype == np.int64
 
 
+@pytest.mark.contract("epoch_order")
 @given(st.integers(0, 200), st.integers(0, 2**32), st.integers(0, 100))
 def test_an_epoch_gives_each_window_once(n, seed, epoch):
     assert sorted(epoch_order(n, seed, epoch)) == list(range(n))
 
 
+@pytest.mark.contract("epoch_order")
 def test_every_epoch_has_an_order_of_its_own_which_is_an_earlier_one_of_the_next_seed():
     orders = {epoch_order(50, 42, epoch).tobytes() for epoch in range(20)}
     assert len(orders) == 20
     assert epoch_order(50, 42, 1).tolist() == epoch_order(50, 43, 0).tolist()
 
 
+@pytest.mark.quality("epoch_order")
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
@@ -388,15 +413,17 @@ def test_an_impossible_epoch_is_refused(numbers, message):
 # ---- shares
 
 
+@pytest.mark.contract("boundary_windows")
 @pytest.mark.eq("boundary-windows")
 def test_nine_far_boundaries_are_in_129_windows_each():
     """9 × 129 = 1,161 of 217,444 are 0.534 %; of 800 × 32 = 25,600 draws that is about 137."""
     found = boundary_windows(NINE, N_SEED, 128)  # eq: boundary-windows
-    assert found == 1161
+    assert (found, type(found)) == (1161, int)
     assert round(100 * found / 217_444, 3) == 0.534
     assert round(25_600 * found / 217_444) == 137
 
 
+@pytest.mark.contract("boundary_windows")
 @pytest.mark.parametrize(
     ("boundaries", "found"),
     [
@@ -415,6 +442,7 @@ def test_boundaries_that_are_close_or_near_the_ends_are_in_fewer_windows(boundar
     assert boundary_windows(boundaries, 20, 3) == found
 
 
+@pytest.mark.contract("boundary_windows")
 @pytest.mark.eq("boundary-windows")
 @given(st.integers(1, 40), st.integers(1, 45), st.data())
 def test_the_count_is_that_of_looking_into_every_window(n, seq_len, data):
@@ -424,21 +452,61 @@ def test_the_count_is_that_of_looking_into_every_window(n, seq_len, data):
     assert boundary_windows(places, n, seq_len) == looked  # eq: boundary-windows
 
 
-@pytest.mark.parametrize("places", [[-1, 3], [3, 20]])
-def test_a_boundary_outside_the_stream_is_refused(places):
-    with pytest.raises(ValueError, match="boundaries must be from 0 to 19, got"):
+@pytest.mark.contract("boundary_windows")
+@pytest.mark.parametrize(
+    ("places", "ends"),
+    [([-1, 3, 5], [-1, 5]), ([3, 5, 20], [3, 20]), ([5, -1], [-1, 5]), ([20, 5], [5, 20])],
+)
+def test_a_boundary_outside_the_stream_is_refused(places, ends):
+    with pytest.raises(ValueError, match=re.escape(f"must be from 0 to 19, got {ends}")):
         boundary_windows(places, 20, 3)
 
 
+@pytest.mark.quality("boundary_windows")
+def test_boundaries_of_a_small_type_are_counted_like_others():
+    """Place 1 is in windows 0 and 1; 1 − 3 is no number of a type without a sign."""
+    assert boundary_windows(np.array([1], np.uint8), 20, 3) == 2
+
+
+@pytest.mark.quality("boundary_windows", "repeat_share", "expected_shared")
+@pytest.mark.parametrize(
+    ("share", "arguments", "name"),
+    [
+        (boundary_windows, ([0], 0, 3), "n"),
+        (boundary_windows, ([0], 20, 0), "seq_len"),
+        (repeat_share, (0, 4), "n_windows"),
+        (repeat_share, (4, 0), "draws"),
+        (expected_shared, (0, 2, 3), "n_windows"),
+        (expected_shared, (4, 0, 3), "batch_size"),
+        (expected_shared, (4, 2, 0), "n_steps"),
+    ],
+)
+def test_a_share_of_nothing_is_refused_by_its_name(share, arguments, name):
+    with pytest.raises(ValueError, match=f"^{name} must be at least 1, got 0"):
+        share(*arguments)
+
+
+@pytest.mark.quality("make_train_loader")
+def test_a_loader_that_is_told_no_step_begins_with_the_first():
+    assert TrainBatchIterator(TOKENS, 16, 4, 1337).state_dict() == {"step": 0, "seed": 1337}
+
+
+@pytest.mark.quality("batch_seed")
+def test_a_seed_that_is_too_large_is_told_with_its_step():
+    with pytest.raises(ValueError, match=rf"seed {2**63} × 1,000,003 \+ step 5 must be below 2⁶⁴"):
+        batch_seed(2**63, 5)
+
+
+@pytest.mark.contract("repeat_share")
 @pytest.mark.eq("repeat-share")
 def test_of_25600_draws_about_57_in_a_thousand_repeat_a_window():
     """Two draws of two windows are equal half of the time: of four draws, one on average."""
     assert repeat_share(2, 2) == 0.25  # eq: repeat-share
     assert repeat_share(1, 4) == 0.75
-    assert repeat_share(7, 1) == pytest.approx(0, abs=1e-50)
     assert round(100 * repeat_share(217_444, 25_600), 1) == 5.7
 
 
+@pytest.mark.contract("repeat_share")
 @pytest.mark.eq("repeat-share")
 @pytest.mark.parametrize(("n", "draws"), [(1, 1), (2, 3), (3, 4), (4, 4), (5, 2)])
 def test_the_share_of_repeats_is_that_of_all_cases_counted(n, draws):
@@ -449,11 +517,14 @@ def test_the_share_of_repeats_is_that_of_all_cases_counted(n, draws):
     assert repeat_share(n, draws) == pytest.approx(expected, abs=1e-15)  # eq: repeat-share
 
 
+@pytest.mark.quality("repeat_share")
 def test_the_share_of_repeats_holds_for_more_windows_than_floats_can_tell_apart():
     """Few draws of many: the pairs are 1000 × 999 / 2, so 999 / (2 × 10¹⁸) of the draws."""
     assert repeat_share(10**18, 1000) == pytest.approx(4.995e-16, rel=1e-12)
+    assert repeat_share(7, 1) == pytest.approx(0, abs=1e-50)
 
 
+@pytest.mark.contract("expected_shared")
 def test_five_pairs_of_batches_of_2_from_10_windows_share_2_windows_on_average():
     """Six steps have five neighbours; each of 2 × 2 pairs is equal in 1 case of 10: 5 × 4 / 10."""
     assert expected_shared(10, 2, 6) == 2
@@ -501,6 +572,7 @@ def contexts(starts) -> dict[int, set[int]]:
     return seen
 
 
+@pytest.mark.quality("make_train_loader")
 def test_a_tensor_whose_memory_torch_moves_is_still_read_where_it_is():
     """Shared with another process, a tensor gets other memory, and the old one is given back."""
     tokens = torch.arange(100)
@@ -509,3 +581,11 @@ def test_a_tensor_whose_memory_torch_moves_is_still_read_where_it_is():
     tokens.share_memory_()
     tokens += 1000
     assert torch.equal(loader.batch_at(0)[0], before + 1000)
+
+
+def test_the_windows_of_a_batch_start_where_the_loader_says():
+    """The ids are their own places."""
+    for rank, world_size in ((0, 1), (1, 2)):
+        loader = make_train_loader(torch.arange(50), 4, 6, seed=3, rank=rank, world_size=world_size)
+        for step in (0, 7):
+            assert loader.starts_at(step).tolist() == loader.batch_at(step)[0][:, 0].tolist()

@@ -28,6 +28,7 @@ def save(run, step: int) -> None:
     checkpoint.save(run, WEIGHTS, OPTIMIZERS, STATE | {"step": step})
 
 
+@pytest.mark.contract("batch_digest")
 def test_the_digest_of_a_batch_is_that_of_its_shape_and_its_numbers_of_8_bytes():
     """Shape (2, 1, 2), then 3 1 1 4, the lowest byte first."""
     numbers = b"".join(bytes([n, 0, 0, 0, 0, 0, 0, 0]) for n in (3, 1, 1, 4))
@@ -36,6 +37,7 @@ def test_the_digest_of_a_batch_is_that_of_its_shape_and_its_numbers_of_8_bytes()
     assert checkpoint.batch_digest(torch.tensor([[3, 1]]), torch.tensor([[1, 4]])) == expected
 
 
+@pytest.mark.contract("batch_digest")
 @given(st.permutations(range(6)), st.sampled_from([(1, 6), (2, 3), (3, 2), (6, 1)]))
 def test_another_batch_or_another_shape_has_another_digest(ids, shape):
     batch, plain = np.array(ids).reshape(shape), np.arange(6).reshape(2, 3)
@@ -140,6 +142,7 @@ def test_a_folder_without_a_checkpoint_is_refused_with_the_way_out(tmp_path):
         checkpoint.load(tmp_path)
 
 
+@pytest.mark.quality("check_same")
 @pytest.mark.parametrize(
     ("what", "told"),
     [
@@ -157,6 +160,17 @@ def test_what_would_feed_another_run_is_refused_by_name(what, told):
     assert ("the code that makes it has changed" in str(refused.value)) == (what != "corpus")
 
 
+@pytest.mark.contract("check_same")
+def test_what_fed_a_run_may_feed_it_again_and_nothing_else():
+    state = {"corpus": "1" * 64, "next_batch": "3" * 64, "versions": checkpoint.versions()}
+    checkpoint.check_same(state, corpus="1" * 64, next_batch="3" * 64)
+    for changed in ("corpus", "next_batch"):
+        now = {"corpus": "1" * 64, "next_batch": "3" * 64} | {changed: "2" * 64}
+        with pytest.raises(ValueError, match="bring it back, or start a new run"):
+            checkpoint.check_same(state, **now)
+
+
+@pytest.mark.quality("check_same")
 def test_a_package_that_may_have_made_the_other_batch_is_named():
     state = {"next_batch": "1", "versions": checkpoint.versions() | {"numpy": "1.0", "gone": "2"}}
     with pytest.raises(ValueError, match=r"numpy was 1\.0, is ") as refused:

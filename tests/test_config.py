@@ -96,7 +96,8 @@ def test_a_setting_of_another_type_is_refused_by_name(field):
 
 
 def test_of_all_settings_only_those_that_feed_no_batch_may_change_on_the_way():
-    may = "corpus_path device eval_every eval_stride explain html plan resume show_rows threads"
+    may = "corpus_path device eval_every eval_stride explain html plan resume show_rows"
+    may += " threads tokens"
     others = {"lr": 0.5, "num_merges": 7, "name": "x", "amp": True, "max_rows": None}
     assert " ".join(sorted(MAY_CHANGE)) == may
     check_unchanged(Config(threads=2, eval_every=7, device="cpu", eval_stride=3), Config())
@@ -163,3 +164,24 @@ def test_what_cannot_work_is_refused_by_name(settings, message):
     with pytest.raises(ValueError, match=r"^--") as refused:
         Config(**settings).check()
     assert str(refused.value).startswith(message)
+
+
+def test_prepared_streams_are_of_divided_documents_with_an_end_of_text_after_each():
+    taken = parse(["--tokens", "somewhere"])
+    assert (taken.split, taken.layout) == ("documents", "eot")
+    assert parse(["--tokens", "somewhere", "--layout", "packed"]).layout == "packed"
+    taken.check()
+
+
+@pytest.mark.parametrize(
+    "flags", ["--corpus-path x.csv", "--num-merges 7", "--val-fraction 0.2", "--max-rows None"]
+)
+def test_what_was_settled_when_streams_were_prepared_is_refused_with_them(flags):
+    name = flags.split()[0]
+    with pytest.raises(ValueError, match=f"{name} was settled when the streams of --tokens were"):
+        parse(["--tokens", "somewhere", *flags.split()]).check()
+
+
+def test_an_order_of_epochs_goes_with_epochs():
+    with pytest.raises(ValueError, match="--shuffle bijection is an order of an epoch; --sampling"):
+        parse(["--sampling", "random", "--shuffle", "bijection"]).check()

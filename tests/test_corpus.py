@@ -132,6 +132,7 @@ def test_groups_that_are_missing_blank_or_part_one_text_are_refused(
 # ---- end-of-text
 
 
+@pytest.mark.contract("join_with_eot")
 def test_nine_end_of_texts_stand_among_ten_texts():
     assert join_with_eot(["a", "b", "c"]) == "a<|endoftext|>b<|endoftext|>c"
     assert join_with_eot(str(i) for i in range(10)).count(EOT) == 9

@@ -54,37 +54,10 @@ def rows(name: str) -> list[list[str]]:
 
 
 def test_the_registries_hold_what_the_pages_ask_for():
-    drawn = "two-masks token-fates one-side killed-run road tokens cut windows "
-    drawn += "strides orders token-file context-places workers"
-    assert set(FIGURES) == {*drawn.split(), "context-loss", "packed-rows"}
-    assert set(TABLES) == {
-        "rows-to-text",
-        "split-windows",
-        "window-counts",
-        "eval-windows",
-        "batch-sizes",
-        "trace",
-        "contexts",
-        "leaks",
-        "settings",
-        "may-change",
-        "resumed-steps",
-        "token-bytes",
-        "batch-times",
-        "chances",
-        "packing-policies",
-        "packing-times",
-        "layout-costs",
-        "isolated-steps",
-        "strides",
-        "savings",
-        "hand-ledger",
-        "explained-window",
-        "ledger-totals",
-        "places",
-        "leak-orders",
-        "each-story-twice",
-    }
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
+    asked = [(kind, name) for text in pages for kind, name, *_ in ties.blocks(text)]
+    assert {name for kind, name in asked if kind == "figure"} == set(FIGURES)
+    assert {name for kind, name in asked if kind == "table"} == set(TABLES)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -287,7 +260,6 @@ def test_the_table_of_savings_has_two_strides_for_each_length_that_was_measured(
 def test_the_road_is_the_calls_of_main_in_the_order_in_which_they_are_made():
     stops = [(stop.symbol, stop.gives) for stop in road_stops()]
     assert stops == [
-        ("training.choose_device", ""),
         ("data.load_corpus", "text"),
         ("data.build_tokenizer", "tok"),
         ("data.encode_corpus", "ids"),
@@ -297,12 +269,14 @@ def test_the_road_is_the_calls_of_main_in_the_order_in_which_they_are_made():
         ("stream.cut_stream", "train, val"),
         ("plan.check_sides", ""),
         ("data.make_windows", "inputs, targets"),
+        ("model.count_weights", ""),
+        ("plan.check_memory", ""),
         ("model.GPT", "model"),
         ("plan.Plan", ""),
         ("plan.leaks", ""),
         ("training.Trainer", "trainer"),
         ("data.iterate_batches", ""),
-        ("stream.segment_ids", ""),
+        ("stream.segments_at", ""),
         ("training.interrupts", ""),
         ("scoring.evaluate", ""),
         ("loop.train_steps", "receipt"),
@@ -572,7 +546,7 @@ def test_the_numbers_of_the_default_run_are_those_of_its_plan():
     model = GPT(run.tok.vocab_size, config.n_layer, config.n_head, config.d_model)
     stream = text_stream(run.text.documents, run.ids, run.tok)
     train, val = cut_stream(stream, len(run.train_ids))
-    had = Prepared(run.text.documents, run.tok, train, train, val, None)
+    had = Prepared(run.text.documents, run.tok, train, train, val, None, "")
     planned = make_plan(config, had, model)
     assert run.plan == planned
     assert VALUES["corpus.parameters"]() == "917,760"

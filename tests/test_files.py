@@ -34,6 +34,12 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_no_other(tmp_path, erro
     assert path.read_text(encoding="utf-8") == "old"
 
 
+def test_half_a_surrogate_pair_such_as_a_name_of_a_file_may_have_is_kept_in_json(tmp_path):
+    write_json(tmp_path / "a.json", {"path": "caf\u00e9 \udcff"})
+    assert (tmp_path / "a.json").read_bytes() == b'{\n  "path": "caf\xc3\xa9 \\udcff"\n}\n'
+    assert read_json(tmp_path / "a.json") == {"path": "caf\u00e9 \udcff"}
+
+
 def test_a_name_may_be_a_plain_string(tmp_path):
     with written_whole(str(tmp_path / "a.txt")) as temporary:
         temporary.touch()
@@ -110,10 +116,22 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
         (b'{"step": 3', "is damaged, no JSON: Expecting"),
         (b"\xff\xfe", "is damaged, no JSON: 'utf-8' codec can't decode"),
         (b"[" * 100_000, "is damaged, no JSON: maximum recursion depth exceeded"),
-        (b"[1, 2]", r"should hold a JSON object, it holds \[1, 2\]"),
+        (b"[1, 2]", r"should hold a JSON object, it holds a list"),
     ],
 )
 def test_a_damaged_json_file_is_refused_by_name(tmp_path, content, told):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(ValueError, match=f"a.json {told}"):
         read_json(tmp_path / "a.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name need a Unix")
+def test_a_pipe_or_a_device_is_refused_and_stays_what_it_is(tmp_path):
+    """Root could rename a file over /dev/null, and all programs would write to that."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FileExistsError, match="is no file but a device or a pipe"):
+        with written_whole(pipe) as temporary:
+            temporary.write_text("lost")
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

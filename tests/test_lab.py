@@ -243,7 +243,7 @@ def test_ctrl_c_is_told_in_one_line(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(checks, "get_batch", stopped)
-    assert run("tokens") == (130, "", "lab.py: stopped by Ctrl-C\n")
+    assert run("tokens") == (130, "", "lab.py: stopped by Ctrl-C; what was written is whole\n")
 
 
 # ---- what is left

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ledger as module
@@ -34,6 +34,7 @@ TWO = stream_of((0, 3, 4, 0), (3, 9, 7, 0))  # document 4 has three tokens, docu
 # ---- by hand
 
 
+@pytest.mark.contract("ledger")
 @pytest.mark.eq("ledger")
 def test_two_documents_in_windows_of_three_at_stride_2():
     """N = 9, T = 3, k = 2: ids 0–3, 2–5, 4–7; targets 1–3, 3–5, 5–7; the id at 8 is in none.
@@ -44,22 +45,30 @@ def test_two_documents_in_windows_of_three_at_stride_2():
     frame = ledger(TWO, TWO, sliding_windows(9, 3, 2), "continuous")
     assert numbers(frame) == [[4, 3, 2, 2, 1, 0, 0], [7, 6, 5, 7, 0, 0, 1]]
     assert frame.columns.tolist() == ["doc_id", "read", "trained", "times", *FOUR[1:], "reason"]
-    assert frame["reason"].tolist() == [
-        "context only 1: never a target",
-        "dropped 1: after the last window",
-    ]
     assert accounted(frame).tolist() == [3, 6]  # eq: ledger
 
 
+@pytest.mark.contract("ledger")
 def test_isolated_the_first_token_of_a_document_is_masked():
     """Target 3 comes after the end of document 4: its two predictions do not count."""
     frame = ledger(TWO, TWO, sliding_windows(9, 3, 2), "isolated")
     assert numbers(frame) == [[4, 3, 2, 2, 1, 0, 0], [7, 6, 4, 5, 0, 1, 1]]
-    assert frame["reason"][1] == (
-        "dropped 1: after the last window; masked 1: predicted from outside its span"
-    )
 
 
+@pytest.mark.quality("ledger")
+def test_the_reasons_say_what_was_not_trained_on_and_why():
+    """The same two tables: the isolated one has a token more to tell of."""
+    for boundaries, more in (
+        ("continuous", ""),
+        ("isolated", "; masked 1: predicted from outside its span"),
+    ):
+        assert ledger(TWO, TWO, sliding_windows(9, 3, 2), boundaries)["reason"].tolist() == [
+            "context only 1: never a target",
+            "dropped 1: after the last window" + more,
+        ]
+
+
+@pytest.mark.quality("ledger")
 def test_a_wide_stride_leaves_gaps_and_each_window_starts_with_context_only():
     """N = 12, T = 3, k = 6: ids 0–3 and 6–9; 4 and 5 lie between, 10 and 11 after."""
     one = stream_of((0, 12, 5, 0))
@@ -71,6 +80,7 @@ def test_a_wide_stride_leaves_gaps_and_each_window_starts_with_context_only():
     )
 
 
+@pytest.mark.quality("ledger")
 def test_a_window_may_start_late_and_a_target_may_never_count():
     """Ids 2–5, of the targets 3, 4 and 5 only the last counts; 0 and 1 lie before."""
     one = stream_of((0, 6, 5, 0))
@@ -82,11 +92,13 @@ def test_a_window_may_start_late_and_a_target_may_never_count():
     )
 
 
+@pytest.mark.contract("ledger")
 def test_an_evaluation_scores_every_token_but_the_first_once():
     frame = ledger(TWO, TWO, eval_windows(9, 3, 2), "continuous")
     assert numbers(frame) == [[4, 3, 2, 2, 1, 0, 0], [7, 6, 6, 6, 0, 0, 0]]
 
 
+@pytest.mark.contract("ledger")
 def test_without_a_window_everything_is_dropped():
     assert numbers(ledger(TWO, TWO, sliding_windows(9, 9), "continuous")) == [
         [4, 3, 0, 0, 0, 0, 3],
@@ -96,6 +108,7 @@ def test_without_a_window_everything_is_dropped():
     assert numbers(ledger(one, one, sliding_windows(1, 1), "isolated")) == [[5, 1, 0, 0, 0, 0, 1]]
 
 
+@pytest.mark.quality("ledger")
 def test_rows_account_for_what_was_cut_off_and_for_padding():
     """T = 3: rows of four. Document 7 keeps 4 of 6; document 4 has 3 and a pad beside it.
 
@@ -110,6 +123,7 @@ def test_rows_account_for_what_was_cut_off_and_for_padding():
     assert frame.attrs == {"padding": 1}
 
 
+@pytest.mark.contract("ledger")
 def test_a_token_that_stands_in_the_rows_twice_is_one_token_and_two_predictions():
     """Two rows of document 4, and document 7 nowhere; token 0 is a target after padding once."""
     laid = stream_of((0, 3, 4, 0), (4, 7, 4, 0), n=7)
@@ -119,6 +133,7 @@ def test_a_token_that_stands_in_the_rows_twice_is_one_token_and_two_predictions(
     assert numbers(isolated)[0] == [4, 3, 2, 4, 0, 1, 0]
 
 
+@pytest.mark.quality("ledger")
 def test_the_part_before_a_cut_leaves_the_rest_out():
     train, _ = cut_stream(TWO, 5)
     frame = ledger(TWO, train, sliding_windows(5, 3, 1), "continuous")
@@ -126,6 +141,7 @@ def test_the_part_before_a_cut_leaves_the_rest_out():
     assert frame["reason"][1] == "dropped 4: left out of the stream"
 
 
+@pytest.mark.quality("ledger")
 def test_the_part_after_a_cut_is_a_source_too_and_documents_keep_its_order():
     """Document 7 first, from its third token on, without its fifth; then document 4.
 
@@ -228,6 +244,7 @@ boundaries = st.sampled_from(["continuous", "isolated"])
 sizes = st.lists(st.integers(1, 12), min_size=1, max_size=5)
 
 
+@pytest.mark.contract("ledger")
 @pytest.mark.eq("ledger")
 @given(sizes, boundaries, st.data())
 def test_the_sums_balance_and_a_loop_over_every_place_agrees(sizes, boundaries, data):
@@ -237,13 +254,23 @@ def test_the_sums_balance_and_a_loop_over_every_place_agrees(sizes, boundaries, 
     frame = ledger(source, laid, windows, boundaries)
     assert numbers(frame) == slowly(source, laid, windows, boundaries)
     assert (frame["read"] == frame[FOUR].sum(axis=1)).all()  # eq: ledger
-    for row in frame.itertuples():
+
+
+@pytest.mark.quality("ledger")
+@settings(max_examples=30)
+@given(sizes, boundaries, st.data())
+def test_the_numbers_in_the_reasons_are_those_of_the_columns(sizes, boundaries, data):
+    laid = pieces_of(sizes, data)
+    for row in ledger(
+        documents_of(sizes), laid, drawn_windows(len(laid), data), boundaries
+    ).itertuples():
         told = [(word, int(n)) for word, n in re.findall(r"(\w+) (\d+):", row.reason)]
         for word, n in [("only", row.context_only), ("masked", row.masked)]:
             assert sum(k for name, k in told if name == word) == n
         assert sum(k for name, k in told if name == "dropped") == row.dropped
 
 
+@pytest.mark.contract("ledger")
 @given(sizes, boundaries, st.integers(1, 6), st.data())
 def test_packed_rows_balance_under_every_policy(sizes, boundaries, seq_len, data):
     """Whatever is not laid out is dropped; padding is the rest of the rows."""
@@ -261,6 +288,7 @@ def test_packed_rows_balance_under_every_policy(sizes, boundaries, seq_len, data
     assert frame.attrs["padding"] == len(laid) - held
 
 
+@pytest.mark.contract("ledger")
 @given(sizes, boundaries, st.data())
 def test_predictions_are_those_of_the_loss_mask(sizes, boundaries, data):
     laid = pieces_of(sizes, data)
@@ -280,6 +308,7 @@ def test_predictions_are_those_of_the_loss_mask(sizes, boundaries, data):
 # ---- refusals
 
 
+@pytest.mark.contract("ledger")
 def test_a_stream_that_was_not_laid_out_from_the_source_is_refused():
     table = window_table([0], 2)
     for laid in (stream_of((0, 3, 5, 0)), stream_of((0, 4, 4, 0)), stream_of((0, 3, 4, 1))):
@@ -292,18 +321,21 @@ def test_a_stream_that_was_not_laid_out_from_the_source_is_refused():
         ledger(holed, stream_of((0, 5, 4, 0)), table, "continuous")
 
 
+@pytest.mark.contract("ledger")
 def test_a_source_that_repeats_a_document_is_refused():
     twice = stream_of((0, 3, 4, 0), (3, 6, 4, 0))
     with pytest.raises(ValueError, match="holds tokens of document 4 twice; give what was read"):
         ledger(twice, twice, window_table([0], 2), "continuous")
 
 
+@pytest.mark.contract("ledger")
 @pytest.mark.parametrize("start", [-1, 6])
 def test_windows_of_another_stream_are_refused(start):
     with pytest.raises(ValueError, match=r"windows reach from .*, and the stream has 9 ids"):
         ledger(TWO, TWO, window_table([start], 3), "continuous")
 
 
+@pytest.mark.contract("ledger")
 def test_boundaries_that_are_none_are_refused():
     with pytest.raises(ValueError, match="boundaries must be 'continuous' or 'isolated'"):
         ledger(TWO, TWO, window_table([0], 3), "open")
@@ -322,3 +354,26 @@ def test_a_ledger_that_does_not_balance_raises_with_its_numbers(monkeypatch):
     monkeypatch.setattr(module, "fates", lambda *given: (right(*given)[0], right(*given)[1] + 1))
     with pytest.raises(RuntimeError, match="9 tokens and 19 predictions are there, it has"):
         ledger(padded, padded, table, "continuous")
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_a_stream_that_is_looked_at_by_parts_has_the_ledger_of_the_whole(data):
+    """The same stream in another object is taken whole: nothing says that nothing has moved."""
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=9))
+    gaps = data.draw(st.lists(st.integers(0, 2), min_size=len(sizes), max_size=len(sizes)))
+    stops = np.cumsum(np.add(sizes, gaps))
+    spans = pd.DataFrame({"start": stops - sizes, "stop": stops, "doc_id": range(len(sizes))})
+    n = int(stops[-1]) + data.draw(st.integers(0, 3))
+    stream = Stream(np.arange(n), spans.assign(doc_start=0))
+    length = data.draw(st.integers(1, n)) - 1
+    starts = data.draw(st.lists(st.integers(0, n - 1 - length), max_size=8))
+    waits = data.draw(st.lists(st.integers(0, length), min_size=len(starts), max_size=len(starts)))
+    windows = window_table(np.array(starts, dtype=np.int64), length, np.array(waits, np.int64))
+    boundaries = data.draw(st.sampled_from(["continuous", "isolated"]))
+    whole = ledger(stream, Stream(stream.ids, stream.spans), windows, boundaries)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ledger._PART", data.draw(st.integers(1, 12)))
+        parts = ledger(stream, stream, windows, boundaries)
+    pd.testing.assert_frame_equal(parts, whole)
+    assert parts.attrs == whole.attrs

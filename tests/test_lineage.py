@@ -42,6 +42,7 @@ TWO = spans_of((0, 3, 4, 0), (3, 9, 7, 0))
 # ---- the table
 
 
+@pytest.mark.contract("window_lineage")
 def test_the_lineage_of_two_documents_in_windows_of_three_at_stride_2():
     """Ids 0–3 hold 0–2 of document 4 and 0 of 7; ids 2–5 hold 2 of 4 and 0–2 of 7; 4–7 1–4 of 7."""
     table = window_lineage(sliding_windows(9, 3, 2), TWO)
@@ -57,6 +58,7 @@ def test_the_lineage_of_two_documents_in_windows_of_three_at_stride_2():
     assert (table.dtypes == np.int64).all()
 
 
+@pytest.mark.contract("window_lineage")
 def test_padding_has_no_lineage_and_a_window_keeps_its_name():
     spans = spans_of((1, 3, 4, 5), (6, 8, 7, 0))
     windows = window_table([0, 3, 5], 2).loc[[2, 1]]
@@ -64,17 +66,20 @@ def test_padding_has_no_lineage_and_a_window_keeps_its_name():
     assert window_lineage(window_table([0], 2), spans).to_numpy().tolist() == [[0, 1, 3, 4, 5, 7]]
 
 
+@pytest.mark.contract("window_lineage")
 def test_nothing_has_no_lineage():
     assert not len(window_lineage(window_table([], 2), TWO))
     assert not len(window_lineage(window_table([0], 2), spans_of()))
 
 
+@pytest.mark.quality("window_lineage")
 @pytest.mark.parametrize("rows", [[(0, 3, 4, 0), (2, 5, 7, 0)], [(3, 5, 4, 0), (0, 2, 7, 0)]])
 def test_spans_that_overlap_or_are_out_of_order_are_refused(rows):
     with pytest.raises(ValueError, match="spans must be sorted, not empty, without overlap"):
         window_lineage(window_table([0], 2), spans_of(*rows))
 
 
+@pytest.mark.contract("window_lineage")
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 6), st.integers(0, 9)), max_size=8))
 def test_each_place_of_each_window_has_the_token_that_a_loop_finds(runs):
     rows, at = [], 0
@@ -108,6 +113,7 @@ def read_back(stream: Stream, windows: pd.DataFrame) -> dict[int, list[int]]:
     return {doc_id: [held[k] for k in sorted(held)] for doc_id, held in tokens.items()}
 
 
+@pytest.mark.contract("window_lineage")
 @given(texts, st.integers(1, 5), st.sampled_from(["text", "eot", "best-fit", "sequential"]))
 def test_windows_side_by_side_read_every_document_back_in_any_layout(texts, seq_len, layout):
     """A stride of T + 1 and a last window that ends with the stream hold every id."""

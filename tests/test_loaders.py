@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import pickle
 import random
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
@@ -78,6 +78,7 @@ def same(a, b) -> bool:
 # ---- sliding windows
 
 
+@pytest.mark.contract("SlidingWindowDataset")
 @pytest.mark.parametrize("way", WAYS)
 def test_ten_ids_at_stride_three_make_two_items_and_leave_two_ids_unused(hand_ids, given_as, way):
     """Ids 3 1 4 1 5 2 6 5 3 5 and T = 4: windows at 0 and 3 hold places 0 … 7."""
@@ -89,6 +90,7 @@ def test_ten_ids_at_stride_three_make_two_items_and_leave_two_ids_unused(hand_id
     assert {t.dtype for t in (x0, y0, x1, y1)} == {torch.int64}
 
 
+@pytest.mark.contract("SlidingWindowDataset")
 def test_without_a_stride_windows_move_by_their_length(hand_ids):
     """T = 4: starts at 0 and 4; place 9 is unused."""
     data = SlidingWindowDataset(hand_ids, 4)
@@ -96,6 +98,7 @@ def test_without_a_stride_windows_move_by_their_length(hand_ids):
     assert data.unused == 1
 
 
+@pytest.mark.contract("SlidingWindowDataset", "RandomWindowDataset", "SequentialEvalDataset")
 def test_the_last_item_is_minus_one_and_past_the_end_is_an_index_error(hand_ids):
     for data in (
         SlidingWindowDataset(hand_ids, 4, 3),
@@ -108,11 +111,21 @@ def test_the_last_item_is_minus_one_and_past_the_end_is_an_index_error(hand_ids)
                 data[wrong]
             with pytest.raises(IndexError, match=f"index {wrong} is out of bounds .* size 2"):
                 data.__getitems__([0, wrong])
-        with pytest.raises(TypeError, match="integer"):
-            data[0.5]
         assert len(list(data)) == 2
 
 
+@pytest.mark.quality("SlidingWindowDataset", "RandomWindowDataset", "SequentialEvalDataset")
+def test_an_index_is_a_whole_number(hand_ids):
+    for data in (
+        SlidingWindowDataset(hand_ids, 4, 3),
+        RandomWindowDataset(hand_ids, 4, 2, seed=0),
+        SequentialEvalDataset(hand_ids, 5, 5),
+    ):
+        with pytest.raises(TypeError, match="integer"):
+            data[0.5]
+
+
+@pytest.mark.contract("SlidingWindowDataset")
 @given(st.integers(0, 90), st.integers(1, 12), st.integers(1, 15))
 def test_items_are_plain_slices_at_the_starts_of_the_window_table(n, T, stride):
     ids = np.arange(n) * 7 % 101
@@ -126,6 +139,7 @@ def test_items_are_plain_slices_at_the_starts_of_the_window_table(n, T, stride):
     assert data.unused == n - len(covered)
 
 
+@pytest.mark.contract("SlidingWindowDataset")
 @pytest.mark.parametrize(
     ("n", "T", "stride", "count"),
     [(40, 16, 16, 2), (40, 16, 8, 3), (40, 16, 1, 24), (16, 16, 1, 0)],
@@ -136,6 +150,7 @@ def test_the_count_of_seed_004_is_known_without_a_dataset(n, T, stride, count):
     assert len(SlidingWindowDataset(range(n), T, stride)) == count
 
 
+@pytest.mark.quality("SlidingWindowDataset")
 @pytest.mark.parametrize("way", ["list", "tensor"])
 @pytest.mark.parametrize("n", [0, 4])
 def test_a_stream_without_a_window_makes_an_empty_dataset_that_says_so(n, way, given_as, caplog):
@@ -172,6 +187,7 @@ def test_items_and_batches_own_their_memory(hand_ids):
     assert hand_ids.tolist() == [3, 1, 4, 1, 5, 2, 6, 5, 3, 5]
 
 
+@pytest.mark.quality("SlidingWindowDataset")
 def test_a_tensor_whose_memory_torch_moves_is_still_read_where_it_is():
     """A spawned worker gets a tensor in shared memory: the old memory is given back."""
     ids = torch.arange(100)
@@ -182,6 +198,7 @@ def test_a_tensor_whose_memory_torch_moves_is_still_read_where_it_is():
     assert data[0][0].tolist() == [7, 1, 2, 3]
 
 
+@pytest.mark.quality("SlidingWindowDataset")
 @pytest.mark.parametrize(
     ("ids", "came"),
     [
@@ -219,6 +236,7 @@ def test_sizes_that_make_no_dataset_are_refused(hand_ids, make, message):
 # ---- random windows
 
 
+@pytest.mark.contract("RandomWindowDataset")
 @given(st.integers(1, 9), st.integers(1, 40), st.integers(0, 2**40), st.integers(0, 50))
 def test_item_i_is_the_window_at_the_ith_draw_of_seed_plus_epoch(T, num, seed, epoch):
     ids = torch.arange(60) * 3
@@ -229,12 +247,14 @@ def test_item_i_is_the_window_at_the_ith_draw_of_seed_plus_epoch(T, num, seed, e
     assert same(data, [(ids[o : o + T], ids[o + 1 : o + T + 1]) for o in offsets])
 
 
+@pytest.mark.contract("RandomWindowDataset")
 def test_every_window_and_no_other_is_drawn():
     """12 ids and T = 4 have starts 0 … 7; the last one ends with the stream."""
     data = RandomWindowDataset(torch.arange(12), 4, 1000, seed=3)
     assert {int(x[0]) for x, _ in data} == set(range(8))
 
 
+@pytest.mark.contract("RandomWindowDataset")
 def test_an_epoch_draws_anew_and_the_first_one_comes_back(hand_ids):
     data = RandomWindowDataset(hand_ids, 4, 50, seed=1)
     first = list(data)
@@ -243,6 +263,11 @@ def test_an_epoch_draws_anew_and_the_first_one_comes_back(hand_ids):
     assert same(data, RandomWindowDataset(hand_ids, 4, 50, seed=2))
     data.set_epoch(0)
     assert same(first, data)
+
+
+@pytest.mark.quality("RandomWindowDataset")
+def test_an_epoch_that_cannot_be_is_refused_and_the_dataset_stays_where_it_was(hand_ids):
+    data = RandomWindowDataset(hand_ids, 4, 50, seed=1)
     with pytest.raises(ValueError, match=r"seed and epoch must be 0 or more.* got 1 and -1"):
         data.set_epoch(-1)
     assert data.epoch == 0
@@ -261,6 +286,7 @@ def test_items_do_not_depend_on_the_number_of_workers(num_workers):
 # ---- evaluation in order
 
 
+@pytest.mark.contract("SequentialEvalDataset")
 @pytest.mark.parametrize(
     ("n", "T", "s", "starts"),
     [(50, 16, 8, [0, 8, 16, 24, 32, 33]), (23, 8, 3, [0, 3, 6, 9, 12, 14])],
@@ -273,6 +299,7 @@ def test_the_windows_of_seed_000_score_each_target_once(n, T, s, starts):
     assert {mask.dtype for _, _, mask in data} == {torch.bool}
 
 
+@pytest.mark.contract("SequentialEvalDataset")
 def test_the_last_window_of_23_ids_scores_two_targets():
     """It holds targets 15 … 22, and the window at 12 has scored up to 20."""
     x, y, mask = SequentialEvalDataset(torch.arange(23), 8, 3)[-1]
@@ -281,6 +308,7 @@ def test_the_last_window_of_23_ids_scores_two_targets():
     assert mask.tolist() == [False] * 6 + [True] * 2
 
 
+@pytest.mark.contract("SequentialEvalDataset")
 @given(st.integers(2, 120), st.integers(1, 20), st.data())
 def test_every_target_counts_once_and_later_ones_have_their_context(n, T, draw):
     s = draw.draw(st.integers(1, T))
@@ -298,6 +326,7 @@ def test_every_target_counts_once_and_later_ones_have_their_context(n, T, draw):
     assert table["loss_from"].tolist() == [length - int(mask.sum()) for _, _, mask in data]
 
 
+@pytest.mark.contract("SequentialEvalDataset")
 def test_at_stride_t_the_mean_context_of_a_target_is_half_of_t_plus_one():
     """T = 128, eight whole windows: the mean of 1 … 128 is 64.5."""
     data = SequentialEvalDataset(torch.arange(8 * 128 + 1), 128, 128)
@@ -305,6 +334,7 @@ def test_at_stride_t_the_mean_context_of_a_target_is_half_of_t_plus_one():
     assert context.double().mean() == 64.5
 
 
+@pytest.mark.contract("SequentialEvalDataset")
 def test_a_stream_no_longer_than_t_is_one_window_of_all_its_targets():
     data = SequentialEvalDataset([3, 1, 4, 1, 5], 16, 8)
     (x, y, mask) = data[0]
@@ -315,6 +345,7 @@ def test_a_stream_no_longer_than_t_is_one_window_of_all_its_targets():
 # ---- a batch at a time
 
 
+@pytest.mark.quality("SlidingWindowDataset", "RandomWindowDataset", "SequentialEvalDataset")
 @pytest.mark.parametrize("way", WAYS)
 def test_items_made_together_are_the_items_one_by_one(hand_ids, given_as, way):
     ids = given_as(hand_ids.tolist(), way)
@@ -331,6 +362,7 @@ def test_items_made_together_are_the_items_one_by_one(hand_ids, given_as, way):
         assert same([default_collate(items)], [default_collate(one_by_one)])
 
 
+@pytest.mark.quality("SlidingWindowDataset")
 def test_a_plain_dataloader_gets_the_batch_as_it_was_gathered(hand_ids, monkeypatch):
     """No tensor is stacked, so none is copied."""
     data = SlidingWindowDataset(hand_ids, 4, 1)
@@ -364,6 +396,7 @@ def torchs_own(data, batch_size, seed, shuffle=True, drop_last=True, num_workers
     )
 
 
+@pytest.mark.contract("make_dataloader")
 def test_the_order_of_eleven_windows_is_torchs_for_the_seed_of_the_epoch():
     """torch.randperm(11) for seeds 42 and 43, each after the one number drawn for the workers.
 
@@ -376,6 +409,7 @@ def test_the_order_of_eleven_windows_is_torchs_for_the_seed_of_the_epoch():
     assert firsts(loader) == [[5, 8, 6, 0, 2], [1, 3, 10, 9, 4]]
 
 
+@pytest.mark.contract("make_dataloader")
 @given(
     st.integers(1, 40),
     st.integers(1, 12),
@@ -392,6 +426,7 @@ def test_batches_are_those_of_torchs_own_loader(n, batch_size, seed, epoch, shuf
     assert same(ours, theirs)
 
 
+@pytest.mark.quality("make_dataloader")
 @NEEDS_FORK
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_so_they_are_with_workers_and_in_the_next_epoch(num_workers):
@@ -401,11 +436,13 @@ def test_so_they_are_with_workers_and_in_the_next_epoch(num_workers):
         assert same(ours, torchs_own(data, 7, seed, num_workers=num_workers))
 
 
+@pytest.mark.contract("make_dataloader")
 def test_any_dataset_can_be_loaded():
     data = TensorDataset(torch.arange(10), torch.arange(10) * 2)
     assert same(make_dataloader(data, 4, base_seed=1), torchs_own(data, 4, 1))
 
 
+@pytest.mark.contract("make_dataloader", "epoch_generator")
 @pytest.mark.eq("epoch-seed")
 def test_iterating_again_is_the_next_epoch_as_a_loader_made_for_it():
     data = RandomWindowDataset(torch.arange(90), 4, 20, seed=6)
@@ -415,9 +452,15 @@ def test_iterating_again_is_the_next_epoch_as_a_loader_made_for_it():
         assert same(batches, make_dataloader(data, 5, base_seed=3, epoch=epoch))
         assert epoch_generator(3, epoch).initial_seed() == 3 + epoch  # eq: epoch-seed
     assert not same(epochs[0], epochs[1])
-    assert loader.epoch == 3
 
 
+@pytest.mark.quality("make_dataloader")
+def test_a_loader_says_which_epoch_comes_next():
+    loader = make_dataloader(RandomWindowDataset(torch.arange(90), 4, 20, seed=6), 5, epoch=1)
+    assert [(loader.epoch, len(list(loader))) for _ in range(2)] == [(1, 4), (2, 4)]
+
+
+@pytest.mark.contract("make_dataloader")
 def test_random_windows_are_drawn_anew_in_each_epoch_of_a_loader():
     """In order, so that only the draw can differ; the caller's Dataset stays in its epoch."""
     data = RandomWindowDataset(torch.arange(90), 4, 20, seed=6)
@@ -429,6 +472,16 @@ def test_random_windows_are_drawn_anew_in_each_epoch_of_a_loader():
     assert data.epoch == 0
 
 
+@pytest.mark.contract("make_dataloader")
+def test_the_next_epoch_has_another_order():
+    data = SlidingWindowDataset(torch.arange(90), 4, 1)
+    loader = make_dataloader(data, 5, base_seed=3, drop_last=False)
+    first, second = (list(chain(*firsts(loader))) for _ in range(2))
+    assert first != second
+    assert sorted(first) == sorted(second) == list(range(86))
+
+
+@pytest.mark.contract("make_dataloader")
 @pytest.mark.parametrize("make", [SlidingWindowDataset, RandomWindowDataset])
 def test_an_epoch_that_is_left_early_and_two_at_once_do_not_disturb_each_other(make):
     """The first batch of epoch 0 is taken and left; then epochs 1 and 2 are given side by side."""
@@ -445,6 +498,7 @@ def test_an_epoch_that_is_left_early_and_two_at_once_do_not_disturb_each_other(m
     assert same([b for _, b in pairs], orders[1])
 
 
+@pytest.mark.quality("make_dataloader")
 @NEEDS_FORK
 def test_nothing_is_drawn_from_a_global_random_state(hand_ids):
     data = SlidingWindowDataset(hand_ids, 4, 1)
@@ -461,6 +515,7 @@ def test_nothing_is_drawn_from_a_global_random_state(hand_ids):
     assert states() == before
 
 
+@pytest.mark.quality("make_dataloader")
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -476,6 +531,7 @@ def test_a_loader_that_cannot_be_is_refused(hand_ids, more, message):
         make_dataloader(SlidingWindowDataset(hand_ids, 4), **{"batch_size": 2} | more)
 
 
+@pytest.mark.quality("make_dataloader")
 def test_an_empty_dataset_is_refused_and_a_loader_without_a_batch_says_so(hand_ids, caplog):
     with pytest.raises(ValueError, match="needs at least one item, there is none"):
         make_dataloader(SlidingWindowDataset(hand_ids, 10), 2)

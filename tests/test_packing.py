@@ -44,6 +44,7 @@ def masks(stream: Stream, seq_len: int, boundaries: str) -> list[list[int]]:
 # ---- rows worked by hand
 
 
+@pytest.mark.contract("pack")
 @pytest.mark.parametrize("pad_id", [EOT, 0])
 def test_two_documents_and_two_pads_have_the_masks_worked_by_hand(pad_id):
     """T = 6, x = 11 12 9 21 9 p, y = 12 9 21 9 p p.
@@ -61,6 +62,7 @@ def test_two_documents_and_two_pads_have_the_masks_worked_by_hand(pad_id):
     assert masks(packed, 6, "continuous") == [[1, 1, 1, 1, 0, 0]]
 
 
+@pytest.mark.contract("pack")
 def test_two_documents_and_an_over_long_one_in_rows_of_four():
     """Pieces 11 12 9 · 21 22 23 24 · 25 9 · 31 9 of 3, 4, 2 and 2 ids, the longest first.
 
@@ -85,6 +87,7 @@ def test_two_documents_and_an_over_long_one_in_rows_of_four():
     assert attention_mask(segments)[2].astype(int).tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
 
 
+@pytest.mark.contract("pack")
 @pytest.mark.parametrize(
     ("policy", "rows"),
     [
@@ -104,6 +107,7 @@ def test_every_policy_on_the_same_three_documents(policy, rows):
     assert rows_of(packed, 3) == rows
 
 
+@pytest.mark.contract("pack")
 def test_a_part_that_goes_on_in_the_next_row_is_a_span_of_its_own():
     """11 12 9 21 | 22 23 24 25 | 9 31 9: document 1 in three parts, from tokens 0, 1 and 5 on."""
     packed = pack(stream_of(LONG), 3, 0, order="sequential")
@@ -115,18 +119,21 @@ def test_a_part_that_goes_on_in_the_next_row_is_a_span_of_its_own():
     }
 
 
+@pytest.mark.contract("pack")
 def test_a_document_that_holds_the_end_of_text_inside_is_one_document():
     packed = pack(stream_of([[11, EOT, 12, EOT], [21, EOT]]), 6, EOT)
     assert packed.spans["doc_id"].tolist() == [0, 1]
     assert masks(packed, 6, "isolated") == [[1, 1, 1, 0, 1, 0]]
 
 
+@pytest.mark.contract("pack")
 def test_a_last_document_without_end_of_text_is_a_document():
     packed = pack(stream_of([[11, EOT], [21, 22]]), 4, 0)
     assert packed.ids.tolist() == [11, EOT, 21, 22, 0]
     assert packed.spans["stop"].tolist() == [2, 4]
 
 
+@pytest.mark.contract("whole_documents")
 def test_neighbouring_spans_that_go_on_from_each_other_are_one_document():
     """Document 5 in two spans, then from its first token; 6 from its fourth, then after a gap."""
     spans = pd.DataFrame(
@@ -146,6 +153,7 @@ def test_neighbouring_spans_that_go_on_from_each_other_are_one_document():
     }
 
 
+@pytest.mark.contract("pack")
 @pytest.mark.parametrize("order", ["best-fit", "sequential"])
 def test_rows_that_were_laid_out_in_order_can_be_packed_again(order):
     """Its parts are joined to documents first, so nothing is cut twice."""
@@ -154,6 +162,7 @@ def test_rows_that_were_laid_out_in_order_can_be_packed_again(order):
     assert again.ids.tolist() == pack(source, 4, 0, order=order).ids.tolist()
 
 
+@pytest.mark.contract("pack", "place")
 def test_rows_come_in_the_order_of_their_first_documents_and_parts_keep_theirs():
     """Longest first the rows open with 6, 5 and 4; their first documents are 0, 1 and 2."""
     packed = pack(stream_of([[1] * 2, [2] * 5, [3] * 4, [4] * 6]), 7, 0)
@@ -165,6 +174,7 @@ def test_rows_come_in_the_order_of_their_first_documents_and_parts_keep_theirs()
     assert place(np.array([2, 5, 4, 6]), 8).tolist() == [0, 1, 2, 0]
 
 
+@pytest.mark.contract("pack")
 def test_rows_of_two_ids_have_one_target_each():
     """T = 1: 11 12 | 9 alone | 21 9, so the 9 of a part of one id is never a target."""
     packed = pack(stream_of(TWO), 1, 0)
@@ -172,12 +182,14 @@ def test_rows_of_two_ids_have_one_target_each():
     assert masks(packed, 1, "isolated") == [[1], [0], [1]]
 
 
+@pytest.mark.contract("pack")
 def test_one_document_longer_than_everything_is_whole_rows_and_a_rest():
     packed = pack(stream_of([list(range(10))]), 3, 0)
     assert rows_of(packed, 3) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 0]]
     assert pack(stream_of([list(range(10))]), 3, 0, "truncate").ids.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.quality("pack")
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.int64])
 def test_ids_keep_their_type_and_a_mapped_file_is_only_read(dtype, tmp_path):
     source = stream_of(LONG, dtype)
@@ -190,6 +202,7 @@ def test_ids_keep_their_type_and_a_mapped_file_is_only_read(dtype, tmp_path):
     assert packed.ids.tolist() == pack(source, 3, EOT).ids.tolist()
 
 
+@pytest.mark.quality("pack")
 def test_spans_of_rows_are_whole_numbers_of_eight_bytes():
     spans = pack(stream_of(LONG, np.uint16), 3, 0).spans
     assert spans.dtypes.astype(str).to_dict() == dict.fromkeys(
@@ -201,6 +214,7 @@ def test_spans_of_rows_are_whole_numbers_of_eight_bytes():
 # ---- what it costs
 
 
+@pytest.mark.contract("fill", "least_rows", "count_dropped")
 @pytest.mark.eq("fill", "dropped")
 def test_eleven_tokens_in_three_rows_of_four_fill_eleven_twelfths():
     """⌈11/4⌉ = 3, so no packing takes fewer rows. Without document 1, of 6, 5 tokens are left."""
@@ -213,12 +227,14 @@ def test_eleven_tokens_in_three_rows_of_four_fill_eleven_twelfths():
     assert count_dropped(source, pack(source, 3, 0, "truncate")) == 2
 
 
+@pytest.mark.contract("least_rows")
 @pytest.mark.eq("least-rows")
 @pytest.mark.parametrize(("tokens", "rows"), [(0, 0), (1, 1), (8, 1), (9, 2), (16, 2), (17, 3)])
 def test_a_row_that_is_begun_is_a_row(tokens, rows):
     assert least_rows(tokens, 7) == rows  # eq: least-rows
 
 
+@pytest.mark.contract("place")
 def test_a_part_takes_the_fullest_row_that_has_room():
     """Rows of 10: 7 and 6 leave 3 and 4. The 3 fits both and takes the first; the 4 has the other.
 
@@ -240,13 +256,19 @@ cases = st.tuples(documents, st.integers(1, 12), st.sampled_from(POLICIES))
 def packed_or_none(case: tuple, pad_id: int = EOT) -> Stream | None:
     """None if no row is left, which is refused."""
     texts, seq_len, policy = case
-    try:
+    lengths = [len(ids) for ids in texts]
+    if policy["long_doc"] == "drop":
+        lengths = [length for length in lengths if length <= seq_len + 1]
+    if policy["long_doc"] == "truncate":
+        lengths = [min(length, seq_len + 1) for length in lengths]
+    if sum(lengths) >= (seq_len + 1 if policy["tail"] == "drop" else 1):
         return pack(stream_of(texts), seq_len, pad_id, **policy)
-    except ValueError as error:
-        assert "leaves none" in str(error)
-        return None
+    with pytest.raises(ValueError, match="leaves none"):
+        pack(stream_of(texts), seq_len, pad_id, **policy)
+    return None
 
 
+@pytest.mark.contract("pack")
 @given(cases)
 @settings(max_examples=150)
 def test_spans_read_back_the_documents_and_cross_no_border(case):
@@ -262,6 +284,7 @@ def test_spans_read_back_the_documents_and_cross_no_border(case):
     assert len(filled) == len(packed) // (seq_len + 1)  # no row is padding alone
 
 
+@pytest.mark.contract("pack", "count_dropped")
 @pytest.mark.eq("dropped")
 @given(cases)
 @settings(max_examples=150)
@@ -293,6 +316,7 @@ def test_kept_and_dropped_are_what_was_read_document_by_document(case):
         assert kept == sorted(kept)
 
 
+@pytest.mark.contract("pack")
 @given(cases)
 def test_padding_is_known_by_place_so_any_pad_id_gives_the_same_spans_and_masks(case):
     one, other = packed_or_none(case, EOT), packed_or_none(case, 0)
@@ -304,6 +328,7 @@ def test_padding_is_known_by_place_so_any_pad_id_gives_the_same_spans_and_masks(
         assert masks(one, case[1], boundaries) == masks(other, case[1], boundaries)
 
 
+@pytest.mark.contract("pack")
 @given(cases)
 def test_packing_is_a_function_of_its_arguments_which_it_leaves_alone(case):
     texts, seq_len, policy = case
@@ -318,6 +343,7 @@ def test_packing_is_a_function_of_its_arguments_which_it_leaves_alone(case):
     pd.testing.assert_frame_equal(source.spans, before.spans)
 
 
+@pytest.mark.contract("pack")
 @given(documents, st.integers(1, 12))
 def test_in_order_the_fewest_rows_are_taken_and_by_best_fit_no_fewer(texts, seq_len):
     least = least_rows(sum(map(len, texts)), seq_len)
@@ -356,6 +382,7 @@ many = st.integers(2, 24).flatmap(
 )
 
 
+@pytest.mark.contract("place")
 @given(many)
 @settings(max_examples=500)
 def test_rows_and_waste_are_those_of_best_fit_a_part_at_a_time(case):
@@ -371,6 +398,7 @@ def test_rows_and_waste_are_those_of_best_fit_for_thousands_of_cases():
         check_against_best_fit(lengths.tolist(), size)
 
 
+@pytest.mark.quality("pack")
 def test_the_stories_are_packed_as_one_at_a_time(tok):
     """Rows of 65: real lengths, most of them over-long."""
     documents = load_corpus("data/corpus.csv", max_rows=200).documents
@@ -391,6 +419,7 @@ def spans_of(*rows: tuple[int, int, int, int]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["start", "stop", "doc_id", "doc_start"], dtype=np.int64)
 
 
+@pytest.mark.quality("pack")
 @pytest.mark.parametrize(
     "rows", [[(0, 3), (2, 5)], [(3, 5), (0, 2)], [(0, 0), (0, 5)], [(0, 3), (3, 3)], [(0, 9)]]
 )
@@ -401,24 +430,28 @@ def test_spans_that_overlap_are_out_of_order_empty_or_too_long_are_refused(rows)
         pack(Stream(np.arange(5), spans), 3, 0)
 
 
+@pytest.mark.contract("pack")
 @pytest.mark.parametrize("ids", [[], [0, 0]])
 def test_a_stream_without_documents_is_refused(ids):
     with pytest.raises(ValueError, match="there are no documents to pack; the stream has no spans"):
         pack(Stream(np.array(ids, dtype=np.int64), spans_of()), 3, 0)
 
 
+@pytest.mark.contract("pack")
 def test_documents_that_are_all_too_long_are_not_all_dropped():
     with pytest.raises(ValueError, match=r"\+ 1 = 4 ids, .* use 'fragment', or seq_len 4 "):
         pack(stream_of([[1] * 5, [2] * 7]), 3, 0, "drop")
     assert len(pack(stream_of([[1] * 5, [2] * 7]), 4, 0, "drop")) == 5
 
 
+@pytest.mark.contract("pack")
 def test_a_tail_that_is_everything_is_not_dropped():
     with pytest.raises(ValueError, match=r"5 tokens do not fill one row of seq_len \+ 1 = 7 ids"):
         pack(stream_of(TWO), 6, 0, order="sequential", tail="drop")
     assert len(pack(stream_of(TWO), 4, 0, order="sequential", tail="drop")) == 5
 
 
+@pytest.mark.quality("pack")
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
@@ -436,3 +469,75 @@ def test_a_tail_that_is_everything_is_not_dropped():
 def test_what_cannot_be_is_refused_with_the_way_out(policy, message):
     with pytest.raises(ValueError, match=message):
         pack(stream_of(TWO, np.uint16), **({"seq_len": 6, "pad_id": 0} | policy))
+
+
+# ---- many, and more than can be
+
+
+@pytest.mark.quality("place")
+@pytest.mark.parametrize(
+    ("lengths", "size", "told"),
+    [
+        ([1, 0, 2], 4, "got size 4 and lengths up to 2"),
+        ([1, 5], 4, "got size 4 and lengths up to 5"),
+        ([], 0, "got size 0 and lengths up to 0"),
+        ([1], 2**24 + 1, "got size 16777217 and lengths up to 1"),
+    ],
+)
+def test_parts_that_no_row_holds_are_refused(lengths, size, told):
+    with pytest.raises(ValueError, match=f"from 1 to .*, and that at most 16,777,216; {told}"):
+        place(np.array(lengths, np.int64), size)
+    assert place(np.array([1, 1]), 1).tolist() == [0, 1]
+    assert place(np.array([1]), 2**24).tolist() == [0]
+
+
+@pytest.mark.contract("place")
+def test_few_parts_of_many_ids_are_placed_the_longest_first():
+    """500 takes a row, both 300 another. Rows are numbered by their first parts."""
+    rows = place(np.array([300, 300, 500]), 600)
+    assert (rows.tolist(), rows.dtype) == ([0, 0, 1], np.int32)
+
+
+@pytest.mark.quality("pack")
+def test_a_row_that_would_fill_memory_is_refused():
+    with pytest.raises(ValueError, match="at most 16,777,215 for rows, got 16777216"):
+        pack(stream_of(TWO), 2**24, EOT)
+    assert len(pack(stream_of(TWO, np.uint16), 2**24 - 1, EOT)) == 2**24
+
+
+@pytest.mark.quality("pack")
+def test_the_largest_id_of_a_type_may_pad():
+    assert pack(stream_of(TWO, np.uint16), 6, 65_535).ids.tolist()[-2:] == [65_535, 65_535]
+
+
+@pytest.mark.contract("pack")
+@pytest.mark.parametrize("order", ["best-fit", "sequential"])
+def test_thousands_of_documents_stay_what_and_in_the_order_they_were(order):
+    """Documents of one id each, their own number: 50 a row, in their order."""
+    packed = pack(stream_of([[number] for number in range(2600)]), 49, 0, order=order)
+    assert packed.ids.tolist() == packed.spans["doc_id"].tolist() == list(range(2600))
+
+
+@pytest.mark.quality("pack")
+def test_documents_that_share_a_row_keep_their_order():
+    """Lengths 1 to 7 by turns, in rows of 50."""
+    packed = pack(stream_of([[number] * (number % 7 + 1) for number in range(2600)]), 49, 0)
+    rows = packed.spans.groupby(packed.spans["start"] // 50)["doc_id"]
+    assert rows.is_monotonic_increasing.all()
+    assert packed.ids.reshape(-1, 50)[0, 0] == packed.spans["doc_id"][0]
+
+
+@pytest.mark.quality("whole_documents")
+def test_pieces_that_go_on_from_each_other_are_one_document_wherever_they_are():
+    """A gap in the stream, a gap in the document, another document: each begins anew."""
+    rows = [(0, 2, 7, 0), (2, 3, 7, 2), (3, 5, 7, 9), (5, 6, 8, 0), (7, 9, 8, 1), (9, 12, 8, 3)]
+    spans = pd.DataFrame(rows, columns=["start", "stop", "doc_id", "doc_start"])
+    found = whole_documents(Stream(np.arange(12), spans))
+    expected = [[0, 3, 7, 0], [3, 2, 7, 9], [5, 1, 8, 0], [7, 5, 8, 1]]
+    assert found.to_numpy().tolist() == expected
+
+
+@pytest.mark.quality("least_rows")
+def test_a_row_of_no_targets_is_refused():
+    with pytest.raises(ValueError, match="seq_len must be at least 1, got 0"):
+        least_rows(5, 0)

@@ -18,6 +18,7 @@ from conftest import ROOT
 from pytest import approx
 
 import lab
+import prepare
 from config import Config, parse
 from corpus import load_documents
 from data import build_tokenizer, encode_corpus, iterate_batches, make_windows, split_ids
@@ -54,8 +55,21 @@ LESSONS = [
     "packing.md",
     "isolation.md",
     "lineage.md",
+    "prepare.md",
+    "bijection.md",
+    "devices.md",
 ]
-WRITTEN = [*LESSONS, "index.md", "glossary.md", "questions.md", "seeds.md"]
+WRITTEN = [
+    *LESSONS,
+    "speed.md",
+    "scaling.md",
+    "proof.md",
+    "exercises.md",
+    "index.md",
+    "glossary.md",
+    "questions.md",
+    "seeds.md",
+]
 PARTS = [
     "You can now",
     "What it is",
@@ -190,15 +204,22 @@ def test_every_python_fence_runs(page, body, monkeypatch):
 def test_every_shell_line_is_one_that_works(page, line):
     """Targets of the Makefile, flags of train.py and lab.py, files of tests."""
     words = shlex.split(line, comments=True)
+    if words[0] == "torchrun":  # and how many processes
+        words = ["python", *words[3:]]
     if words[0] == "make":
         assert f"\n{words[1]}: " in (ROOT / "Makefile").read_text(encoding="utf-8")
     elif words[:2] == ["python", "train.py"]:
         parse(words[2:]).check()
+    elif words[:2] == ["python", "prepare.py"]:
+        prepare.parse(words[2:]).check()
     elif words[:2] == ["python", "lab.py"]:
         lab.parse(words[2:])
+    elif words[0] == "cp":
+        assert (ROOT / words[1]).is_file()
     else:
         assert words[:3] == ["python", "-m", "pytest"]
-        assert all((ROOT / path).is_file() for path in words[3:])
+        paths = [word for word in words[3:] if word not in ("--against", "--quality")]
+        assert all((ROOT / path).is_file() or path == "my_windows.py" for path in paths)
 
 
 # ---- numbers in the prose

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from data import split_ids
 from model import GPT
 from optim import make_optimizers
-from plan import Plan, check_sides, leaks
+from plan import Plan, check_memory, check_sides, leaks
 from stream import cut_stream, encode_text
 from tokenizer import Tokenizer
 
@@ -129,3 +129,21 @@ def test_a_cut_inside_a_document_and_the_tokenizer_are_told_as_leaks():
     ]
     between = leaks(*cut_stream(encode_text(documents, tok), 3), tok)
     assert len(between) == 1
+
+
+@pytest.mark.parametrize(
+    ("needs", "told"),
+    [
+        ({"weights": 84}, "the weights and what trains them need 0.0 GB or more"),
+        ({"logits": 251}, "use a smaller --batch-size, --seq-len or --num-merges"),
+        (
+            {"windows": 42},
+            "the windows of all steps need .* use a smaller --batch-size, --steps or",
+        ),
+    ],
+)
+def test_what_memory_cannot_hold_is_refused_with_the_flags_that_help(needs, told):
+    """1,000 bytes hold 83 weights of 12 bytes, 250 logits of 4 and 41 windows of 24."""
+    check_memory(1000, weights=83, logits=250, windows=41)
+    with pytest.raises(ValueError, match=told):
+        check_memory(1000, **{"weights": 1, "logits": 1, "windows": 1} | needs)

@@ -7,6 +7,7 @@ import pytest
 from conftest import ROOT
 
 import lab
+import prepare
 from config import parse
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,11 +35,14 @@ def test_every_shell_line_is_one_that_works(line):
             parse(words[words.index("train.py") + 1 :])
         except SystemExit as done:
             assert done.code == 0  # --help
+    elif "prepare.py" in words:
+        prepare.parse(words[words.index("prepare.py") + 1 :]).check()
     elif "lab.py" in words:
         lab.parse(words[words.index("lab.py") + 1 :])
     else:
         assert words[1:3] in (["-m", "venv"], ["-m", "pip"], ["-m", "pytest"])
-        assert "requirements.txt" in words or words[-1] in (".venv", "pytest")
+        told = {"requirements.txt", "--against", ".venv"} & {*words}
+        assert told or words[-1] == "pytest"
 
 
 def test_every_module_has_its_line_in_the_table():

@@ -1,5 +1,7 @@
 """What a run shows people."""
 
+import math
+
 import pytest
 import torch
 from rich.console import Console
@@ -106,3 +108,12 @@ def test_samples_without_a_word_have_a_share_of_nothing():
     parrot = Parrot(list(b"1 2 "), 257)
     samples = report.write_samples(parrot, tok, [10], "sea", 8, 0, n=2, tokens=4)
     assert (len(samples.texts), samples.words, samples.known_share) == (2, 0, 0.0)
+
+
+def test_without_the_corpus_words_are_counted_and_not_looked_up():
+    """`--tokens` trains without it."""
+    tok = Tokenizer([])
+    samples = report.write_samples(Parrot(list(b"sea dog "), 257), tok, [10], None, 8, 0, n=1)
+    assert samples.words > 0
+    assert (samples.known_words, math.isnan(samples.known_share)) == (None, True)
+    assert "the corpus has" not in str(samples)

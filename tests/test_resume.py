@@ -26,6 +26,7 @@ FLAGS = f"--corpus-path {(ROOT / 'data' / 'corpus.csv').as_posix()} --max-rows 4
 FLAGS += " --seq-len 16 --stride 16 --n-layer 1 --n-head 2 --d-model 16 --device cpu"
 FLAGS += " --eval-every 6 --epochs 2 --batch-size 64"  # 744 windows: 12 batches an epoch, 24 steps
 SCHEMES = ["--sampling epoch", "--sampling random", "--layout eot", "--shuffle none"]
+SCHEMES += ["--shuffle bijection"]
 SCHEMES += ["--layout eot --boundaries isolated --sampling random"]
 PACKED = FLAGS.replace("--stride 16", "--split documents --layout packed --boundaries isolated")
 
@@ -102,8 +103,8 @@ def test_batches_from_a_step_on_are_those_of_the_run_that_was_not_stopped():
     whole = train.epochs(settings, inputs, targets)
     run = [next(whole)[0].tolist() for _ in range(9)]
     for step in range(9):
-        feed = train.epochs(settings, inputs, targets, step)
-        assert [next(feed)[0].tolist() for _ in range(9 - step)] == run[step:]
+        coming = train.epochs(settings, inputs, targets, step)
+        assert [next(coming)[0].tolist() for _ in range(9 - step)] == run[step:]
 
 
 def test_a_packed_isolated_run_that_is_killed_ends_with_the_same_bytes(folder, monkeypatch):
@@ -245,12 +246,8 @@ def test_another_tokenizer_is_refused(begun, monkeypatch):
 
 
 def test_code_that_would_feed_another_batch_is_refused(begun, monkeypatch):
-    real = train.iterate_batches
-
-    def other(inputs, targets, size, rng, shuffle, **place):
-        return real(inputs, targets, size, np.random.default_rng(rng), not shuffle, **place)
-
-    monkeypatch.setattr(train, "iterate_batches", other)
+    real = train.epoch_order
+    monkeypatch.setattr(train, "epoch_order", lambda *of: real(*of)[::-1])
     refused(begun, "train.py: the next batch is not what it was when the run was stopped")
 
 

@@ -34,6 +34,14 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path, monkeypatch):
     assert runs.new_folder(tmp_path).name == "002"
 
 
+def test_losses_without_a_folder_are_kept_and_not_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    losses = runs.Losses(None)
+    losses.add(1, 30, 4.0)
+    assert losses.validate(1, RECEIPT) == 4.0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_losses_are_a_row_a_step_with_the_validations_beside_them(tmp_path):
     losses = runs.Losses(tmp_path)
     for step, targets, loss in [(1, 30, 4.0), (2, 10, 2.0), (3, 30, 2.0)]:
@@ -47,7 +55,7 @@ def test_losses_are_a_row_a_step_with_the_validations_beside_them(tmp_path):
     assert frame["val_loss"].isna().tolist() == [True, False, False]
     assert frame["val_bits_per_byte"][1] == pytest.approx(0.962, abs=1e-3)
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["loss.png", "metrics.csv"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["loss.png", "metrics.csv", "receipt.json"]
 
 
 def test_the_plot_has_both_curves_and_names_its_axes_with_units():

@@ -74,6 +74,7 @@ def random_stream(n: int, vocab: int = 257) -> Stream:
 # ---- exact sums
 
 
+@pytest.mark.contract("evaluate")
 @pytest.mark.eq("mean-cross-entropy", "fixed-point-sum")
 @pytest.mark.parametrize("batch_size", [1, 2, 5, 6])
 def test_targets_1_to_22_with_a_loss_of_their_place_sum_to_253(batch_size):
@@ -85,6 +86,7 @@ def test_targets_1_to_22_with_a_loss_of_their_place_sum_to_253(batch_size):
     assert receipt.nats_per_token == 11.5  # eq: mean-cross-entropy
 
 
+@pytest.mark.contract("evaluate", "total")
 @pytest.mark.parametrize("world_size", [1, 2, 4, 9])
 def test_ranks_share_the_windows_and_their_total_is_what_one_alone_scores(world_size):
     """Six windows: with 9 ranks three have none, and they add nothing."""
@@ -94,6 +96,7 @@ def test_ranks_share_the_windows_and_their_total_is_what_one_alone_scores(world_
     assert [r.count for r in ranks].count(0) == max(0, world_size - 6)
 
 
+@pytest.mark.contract("evaluate", "total")
 @given(st.integers(2, 90), st.integers(1, 16), st.data())
 def test_sums_depend_on_no_stride_batch_or_rank(n, seq_len, data):
     """1 + … + (n − 1) = n (n − 1) / 2."""
@@ -107,6 +110,7 @@ def test_sums_depend_on_no_stride_batch_or_rank(n, seq_len, data):
     assert total(parts).count == n - 1
 
 
+@pytest.mark.contract("evaluate")
 def test_an_evaluation_is_no_mean_of_the_means_of_its_batches():
     """Windows score 1 … 8, 9 … 16 and 17 … 22; in batches of two the means are 8.5 and 19.5.
 
@@ -115,6 +119,7 @@ def test_an_evaluation_is_no_mean_of_the_means_of_its_batches():
     assert score(23, 8, 8, batch_size=2).nats_per_token == 11.5
 
 
+@pytest.mark.quality("evaluate")
 @pytest.mark.eq("fixed-point-sum")
 def test_a_loss_is_kept_in_whole_units_of_a_nat_over_two_to_the_32():
     """ln 4 × 2³² = 5,954,088,943.64, rounded for each of two targets: twice 5,954,088,944."""
@@ -125,6 +130,7 @@ def test_a_loss_is_kept_in_whole_units_of_a_nat_over_two_to_the_32():
     assert UNITS_PER_NAT == 2**32
 
 
+@pytest.mark.quality("evaluate")
 def test_losses_too_large_for_64_bits_add_up_exactly():
     """4e9 nats are 1.7e19 units each, beyond int64; of three targets the sum is 1.2e10 nats."""
 
@@ -140,15 +146,18 @@ def test_losses_too_large_for_64_bits_add_up_exactly():
 # ---- the three numbers
 
 
+@pytest.mark.contract("Receipt")
 @pytest.mark.eq("bits-per-byte", "perplexity", "mean-cross-entropy")
 def test_the_three_numbers_of_a_receipt_by_hand():
     """20 targets of ln 32 nats each are 5 bits each: 100 bits over 50 bytes."""
     receipt = Receipt(20 * round(math.log(32) * 2**32), 20, text_bytes=50, seq_len=8, stride=4)
     assert receipt.nats_per_token == pytest.approx(math.log(32))  # eq: mean-cross-entropy
     assert receipt.perplexity == pytest.approx(32)  # eq: perplexity
+    assert type(receipt.perplexity) is float  # what is printed and written, not NumPy's
     assert receipt.bits_per_byte == pytest.approx(2)  # eq: bits-per-byte
 
 
+@pytest.mark.quality("evaluate")
 def test_a_receipt_of_no_targets_has_no_numbers():
     nothing = score(23, 8, 3, rank=6, world_size=7)
     assert (nothing.units, nothing.count, nothing.text_bytes) == (0, 0, 0)
@@ -158,10 +167,12 @@ def test_a_receipt_of_no_targets_has_no_numbers():
     assert nothing.sum_nats == 0
 
 
+@pytest.mark.quality("Receipt")
 def test_the_perplexity_of_a_hopeless_model_is_infinite():
     assert Receipt(1000 * 2**32, 1, 1, seq_len=8, stride=4).perplexity == math.inf
 
 
+@pytest.mark.contract("evaluate")
 def test_an_untrained_model_finds_every_token_equally_likely():
     """ln V nats each; café and its newline are 6 bytes, of which the first is only context."""
     model = GPT(257, n_layer=1, n_head=2, d_model=8)
@@ -170,6 +181,7 @@ def test_an_untrained_model_finds_every_token_equally_likely():
     assert receipt.nats_per_token == pytest.approx(math.log(257), rel=1e-6)
 
 
+@pytest.mark.contract("evaluate")
 def test_text_bytes_are_those_of_the_tokens_scored():
     """the | space s e a newline: the first token is context; 1 + 1 + 1 + 1 + 1 bytes."""
     model = GPT(MERGED.vocab_size, n_layer=1, n_head=2, d_model=8)
@@ -177,6 +189,7 @@ def test_text_bytes_are_those_of_the_tokens_scored():
     assert evaluate(model, stream, MERGED, 4).text_bytes == len(" sea\n")
 
 
+@pytest.mark.contract("evaluate")
 def test_a_newline_between_documents_has_a_byte_and_an_end_of_text_none():
     """a newline b newline against a end b end: 4 ids, 3 targets of 3 bytes, or of 1."""
     documents, model = pd.DataFrame({"text": ["a", "b"]}), GPT(257, 1, 1, 2)
@@ -189,6 +202,7 @@ def test_a_newline_between_documents_has_a_byte_and_an_end_of_text_none():
 # ---- real models
 
 
+@pytest.mark.contract("evaluate")
 def test_a_real_model_agrees_with_a_plain_loop_over_its_windows():
     """One window at a time, the whole forward pass, the loss of each counted target by itself."""
     model, stream = awake(257), random_stream(60)
@@ -201,6 +215,7 @@ def test_a_real_model_agrees_with_a_plain_loop_over_its_windows():
     assert receipt.sum_nats == pytest.approx(sum(losses), rel=1e-5)
 
 
+@pytest.mark.contract("evaluate", "total")
 @pytest.mark.parametrize(("batch_size", "world_size"), [(1, 1), (3, 2), (64, 4), (5, 30)])
 def test_a_real_float32_model_agrees_at_every_batch_size_and_number_of_ranks(
     batch_size, world_size
@@ -251,6 +266,7 @@ def test_a_batch_holds_about_1024_ids_unless_its_size_is_given(seq_len, batches)
     assert seen == batches
 
 
+@pytest.mark.quality("evaluate")
 def test_the_tail_changes_no_loss():
     """The same model with and without its `tail_logits`, in float64, at three strides."""
 
@@ -270,6 +286,7 @@ def test_the_tail_changes_no_loss():
         assert (ours.count, ours.text_bytes) == (plain.count, plain.text_bytes)
 
 
+@pytest.mark.quality("evaluate")
 def test_losses_are_taken_in_float32_at_least():
     """A model in bfloat16 whose logits are 0 and 1: −ln p = ln(256 + e) − 1 or ln(256 + e)."""
 
@@ -301,6 +318,7 @@ class ApartLoss(PlaceLoss):
         return super().forward(ids)
 
 
+@pytest.mark.contract("evaluate", "total")
 @pytest.mark.parametrize(("stride", "world_size"), [(8, 1), (3, 1), (3, 4), (1, 2)])
 def test_isolated_the_first_token_of_a_document_is_never_scored(stride, world_size):
     """Documents at 0–9 and 10–22: target 10 is out, so 253 − 10 = 243 over 21 targets."""
@@ -324,6 +342,7 @@ def test_isolated_the_first_token_of_a_document_is_never_scored(stride, world_si
             compare(receipt, whole, metric)
 
 
+@pytest.mark.contract("evaluate")
 def test_padding_is_never_scored():
     """Documents at 2–5 and 8–10 of 12: targets 2 … 5, 8, 9, 10 continuous, without 2 and 8 apart.
 
@@ -336,6 +355,7 @@ def test_padding_is_never_scored():
     assert (apart.units, apart.count, apart.text_bytes) == (31 * 2**32, 5, 5)
 
 
+@pytest.mark.contract("evaluate", "total")
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=8), st.data())
 def test_isolated_sums_depend_on_no_stride_batch_or_rank(pieces, data):
     """Gap and document by turns: every token of a document counts once but its first."""
@@ -359,6 +379,7 @@ def test_isolated_sums_depend_on_no_stride_batch_or_rank(pieces, data):
     assert (total(parts).units, total(parts).count) == (sum(counted) * 2**32, len(counted))
 
 
+@pytest.mark.contract("evaluate")
 @pytest.mark.parametrize("up_to", [256, 0])
 @pytest.mark.parametrize("stride", [1, 5, 16])
 def test_isolated_losses_are_those_of_the_documents_alone(monkeypatch, up_to, stride):
@@ -378,6 +399,7 @@ def test_isolated_losses_are_those_of_the_documents_alone(monkeypatch, up_to, st
     assert receipt.sum_nats == pytest.approx(sum(losses), abs=1e-7)
 
 
+@pytest.mark.contract("evaluate")
 def test_in_windows_longer_than_its_documents_a_stream_is_scored_as_each_of_them_alone():
     model, documents = awake(259), pd.DataFrame({"text": ["the sea", "the\n\nsong", "o"]})
     parts = [encode_documents(documents.iloc[[k]], MERGED) for k in range(3)]
@@ -390,6 +412,7 @@ def test_in_windows_longer_than_its_documents_a_stream_is_scored_as_each_of_them
     assert receipt.sum_nats == pytest.approx(sum(one.sum_nats for one in alone), rel=1e-5)
 
 
+@pytest.mark.contract("evaluate")
 def test_unknown_boundaries_of_an_evaluation_are_refused():
     with pytest.raises(ValueError, match="boundaries must be 'continuous' or 'isolated', got 'x'"):
         score(23, 8, 3, boundaries="x")
@@ -398,6 +421,7 @@ def test_unknown_boundaries_of_an_evaluation_are_refused():
 # ---- what is refused
 
 
+@pytest.mark.contract("evaluate")
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_loss_that_is_not_finite_is_refused_by_its_place(value):
     """Target 17 is in the windows at 9 and 12; that at 12 has scored 5 of its own before."""
@@ -415,6 +439,7 @@ def test_a_loss_that_is_not_finite_is_refused_by_its_place(value):
             evaluate(Broken(257), counting_stream(23), BYTES, 8, 3, batch_size=batch_size)
 
 
+@pytest.mark.quality("evaluate")
 def test_a_target_that_does_not_count_may_have_any_loss():
     """Input 1 comes in the windows at 0 and 1; spoilt is the second time, where it is context."""
 
@@ -428,6 +453,7 @@ def test_a_target_that_does_not_count_may_have_any_loss():
     assert receipt.units == 66 * 2**32
 
 
+@pytest.mark.contract("evaluate")
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -442,11 +468,13 @@ def test_a_rank_that_is_not_there_and_a_batch_of_nothing_are_refused(how, messag
         score(23, 8, 3, **how)
 
 
+@pytest.mark.contract("evaluate")
 def test_a_stride_above_the_length_of_a_window_is_refused():
     with pytest.raises(ValueError, match="stride 9 is larger than seq_len 8"):
         score(23, 8, 9)
 
 
+@pytest.mark.contract("total")
 def test_receipts_of_different_evaluations_are_not_added():
     one = score(23, 8, 3)
     with pytest.raises(ValueError, match=r"only ranks of one evaluation .* stride is 3 and 4"):
@@ -460,6 +488,7 @@ def test_receipts_of_different_evaluations_are_not_added():
 # ---- what a receipt names
 
 
+@pytest.mark.quality("evaluate")
 def test_the_receipt_names_its_scheme_its_tokenizer_and_its_data():
     model = GPT(257, n_layer=1, n_head=2, d_model=8)
     one = evaluate(model, counting_stream(20), BYTES, 8).as_dict()
@@ -600,6 +629,7 @@ def test_a_metric_that_is_not_there_is_refused():
 # ---- the loss of a training step
 
 
+@pytest.mark.contract("masked_loss")
 @given(st.integers(1, 5), st.integers(1, 7), st.integers(0, 100))
 def test_the_masked_loss_is_that_of_a_plain_loop(batch, length, seed):
     generator = torch.Generator().manual_seed(seed)
@@ -617,6 +647,7 @@ def test_the_masked_loss_is_that_of_a_plain_loop(batch, length, seed):
     assert total.item() == pytest.approx(sum(loop), abs=1e-9)
 
 
+@pytest.mark.contract("masked_loss")
 def test_without_a_mask_every_target_counts_and_gradients_flow():
     logits = torch.zeros(2, 3, 4, requires_grad=True)
     total, count = masked_loss(logits, torch.zeros(2, 3, dtype=torch.int64))

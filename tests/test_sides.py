@@ -16,6 +16,7 @@ from sides import (
     SPLITS,
     assign_splits,
     audit_split,
+    check_apart,
     check_split,
     expected_documents,
     side_sizes,
@@ -64,6 +65,7 @@ def test_the_first_places_are_val_the_last_are_test_exactly_at_the_decimal(monke
     assert set(assign_splits(documents, 0.0)["split"]) == {"train"}
 
 
+@pytest.mark.quality("assign_splits")
 def test_the_documents_given_stay_as_they_are(write_csv):
     documents = load_documents(write_csv(FILE))
     split = assign_splits(documents, 0.5)
@@ -76,6 +78,7 @@ def test_the_documents_given_stay_as_they_are(write_csv):
 groups = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=30)
 
 
+@pytest.mark.contract("assign_splits")
 @given(groups, st.integers(0, 5), st.data())
 def test_a_side_is_a_function_of_group_and_seed_alone(groups, seed, data):
     """Whatever else is in the frame, and in whatever order: also for rows cut off by max_rows."""
@@ -85,6 +88,7 @@ def test_a_side_is_a_function_of_group_and_seed_alone(groups, seed, data):
     assert split["split"].tolist() == [side[g] for g in order]
 
 
+@pytest.mark.contract("assign_splits")
 def test_equal_texts_are_on_one_side_and_max_rows_moves_none(write_csv):
     rows = [f"story {i % 40} {'é' if i % 2 else TWICE[3:]}" for i in range(120)]
     path = write_csv("text\n" + "\n".join(rows) + "\n")
@@ -95,6 +99,7 @@ def test_equal_texts_are_on_one_side_and_max_rows_moves_none(write_csv):
     assert few["split"].equals(split["split"][:50])
 
 
+@pytest.mark.contract("assign_splits")
 @pytest.mark.parametrize("seed", [0, 1, 42])
 def test_shares_are_near_the_fractions_when_there_are_many_groups(seed):
     """20,000 groups at 0.1: the standard deviation is √(20,000 · 0.1 · 0.9) ≈ 42; within five."""
@@ -102,6 +107,7 @@ def test_shares_are_near_the_fractions_when_there_are_many_groups(seed):
     assert split.value_counts()[["val", "test"]].between(2000 - 212, 2000 + 212).all()
 
 
+@pytest.mark.contract("assign_splits")
 def test_another_seed_divides_otherwise_and_a_larger_share_keeps_its_documents():
     documents = grouped([f"g{i}" for i in range(300)])
     first, second = (assign_splits(documents, 0.2, 0.2, seed)["split"] for seed in (0, 1))
@@ -111,6 +117,7 @@ def test_another_seed_divides_otherwise_and_a_larger_share_keeps_its_documents()
     assert larger[first == "test"].equals(first[first == "test"])
 
 
+@pytest.mark.contract("assign_splits")
 @pytest.mark.parametrize(
     ("val", "test", "message"),
     [
@@ -127,6 +134,7 @@ def test_fractions_that_leave_nothing_to_train_on_are_refused(val, test, message
         assign_splits(grouped(["a"]), val, test)
 
 
+@pytest.mark.quality("assign_splits")
 def test_documents_without_groups_and_a_seed_that_is_no_whole_number_are_refused():
     with pytest.raises(ValueError, match="no column 'group', only 'text'; load_documents makes it"):
         assign_splits(pd.DataFrame({"text": ["a"]}), 0.1)
@@ -137,6 +145,7 @@ def test_documents_without_groups_and_a_seed_that_is_no_whole_number_are_refused
 # ---- how much each side gets
 
 
+@pytest.mark.contract("expected_documents")
 @pytest.mark.eq("expected-documents", "deviation")
 def test_what_a_side_is_expected_to_get_and_how_far_it_strays():
     """100 alone at 0.1: 10, √(0.1 · 0.9 · 100) = 3. 25 groups of 4: √(0.09 · 25 · 16) = 6."""
@@ -145,8 +154,17 @@ def test_what_a_side_is_expected_to_get_and_how_far_it_strays():
     fours = grouped([f"g{i // 4}" for i in range(100)])
     assert expected_documents(fours, 0.1) == pytest.approx((10, 6))  # eq: deviation
     assert expected_documents(fours, 0.0) == (0, 0)
+    assert expected_documents(fours, 1) == (100, 0)
 
 
+@pytest.mark.quality("expected_documents")
+@pytest.mark.parametrize("fraction", [-0.1, 1.1])
+def test_a_side_of_less_than_none_or_more_than_all_is_refused(fraction):
+    with pytest.raises(ValueError, match=f"fraction must be from 0 to 1, got {fraction}"):
+        expected_documents(grouped(["a"]), fraction)
+
+
+@pytest.mark.contract("expected_documents")
 def test_over_many_seeds_the_mean_and_the_deviation_are_those():
     """1 group of 12, 4 of 3 and 16 of 1 at 0.25, 2,000 seeds: 10 and √(0.1875 · 196) = 6.06."""
     documents = grouped(["a"] * 12 + [f"b{i // 3}" for i in range(12)] + list("cdefghijklmnopqr"))
@@ -180,6 +198,9 @@ def test_the_size_of_a_side_is_its_documents_groups_bytes_and_tokens():
     assert sizes.columns.tolist() == ["documents", "groups", "bytes", "tokens"]
     assert sizes.to_numpy().tolist() == [[3, 2, 11, 14], [0, 0, 0, 0], [1, 1, 5, 6]]
     assert side_sizes(SIZED).columns.tolist() == ["documents", "groups", "bytes"]
+    assert sizes.index.name == "side"
+    with pytest.raises(ValueError, match="no column 'group'"):
+        side_sizes(SIZED.drop(columns="group"))
 
 
 def test_a_side_without_a_document_is_refused_with_the_way_out():
@@ -191,7 +212,9 @@ def test_a_side_without_a_document_is_refused_with_the_way_out():
         "of 2 groups of documents none fell on the val side (train has 2, val 0, test 0); use a "
         "larger --val-fraction, another --seed, or more documents"
     )
-    with pytest.raises(ValueError, match=r"on the train side .* use smaller fractions for the"):
+    with pytest.raises(
+        ValueError, match=r"on the train side .* use smaller fractions for the other sides,"
+    ):
         check_split(documents.assign(split="val"))
     with pytest.raises(ValueError, match=r"on the test side .* use a larger --test-fraction"):
         check_split(documents.assign(split=["train", "val", "val"]), SPLITS)
@@ -204,6 +227,8 @@ def test_documents_without_a_side_or_with_an_unknown_one_have_no_sizes(function)
         function(documents)
     with pytest.raises(ValueError, match="document 1 is on side 'dev'; there are train, val, test"):
         function(documents.assign(split=["train", "dev"]))
+    with pytest.raises(ValueError, match="document 0 is on side 'one'"):
+        function(documents.assign(split=["one", "dev"]))
 
 
 # ---- the audit
@@ -215,6 +240,7 @@ def told(leaks: pd.DataFrame) -> list[tuple]:
     return [tuple(v for v in row if v is not pd.NA) for row in leaks.itertuples(index=False)]
 
 
+@pytest.mark.contract("audit_split")
 def test_a_document_on_two_sides_and_a_text_on_two_sides_are_leaks():
     """b, document 3, is used by both. Documents 1 and 5 are one text, a, on two sides."""
     documents = grouped(["a", "b", "a", "c"]).set_axis([1, 3, 5, 7])
@@ -225,6 +251,7 @@ def test_a_document_on_two_sides_and_a_text_on_two_sides_are_leaks():
     ]
 
 
+@pytest.mark.contract("audit_split")
 def test_a_document_that_another_side_owns_is_a_leak_even_if_only_one_side_uses_it():
     """1 belongs to val and 2 to test, and training takes both. 3 is used by nobody."""
     documents = grouped(list("abcd")).assign(split=["train", "val", "test", "val"])
@@ -234,6 +261,7 @@ def test_a_document_that_another_side_owns_is_a_leak_even_if_only_one_side_uses_
     ]
 
 
+@pytest.mark.contract("audit_split")
 def test_a_window_that_holds_a_document_of_another_side_is_a_leak():
     """Windows 5 and 7 hold 1, which is val's; 5 holds it twice and is told once."""
     documents = grouped(list("abc")).assign(split=["train", "val", "val"])
@@ -245,6 +273,7 @@ def test_a_window_that_holds_a_document_of_another_side_is_a_leak():
     ]
 
 
+@pytest.mark.contract("audit_split")
 def test_a_cut_text_leaks_the_document_that_the_cut_divides():
     """ab, cd and efgh stand at 0–2, 3–5 and 6–10, newlines counted: 8 is inside, 6 between."""
     documents = grouped(["ab", "cd", "efgh", "ij"])
@@ -255,6 +284,7 @@ def test_a_cut_text_leaks_the_document_that_the_cut_divides():
     assert audit_split(documents, dict(zip(SPLITS, (s.spans for s in clean), strict=False))).empty
 
 
+@pytest.mark.contract("audit_split")
 def test_windows_over_a_document_that_two_sides_use_are_leaks_where_nobody_owns_it():
     windows = {
         "train": pd.DataFrame({"window": [0, 1, 1], "doc_id": [0, 0, 1]}),
@@ -267,6 +297,7 @@ def test_windows_over_a_document_that_two_sides_use_are_leaks_where_nobody_owns_
     ]
 
 
+@pytest.mark.contract("audit_split", "text_groups")
 def test_one_text_in_two_spellings_is_a_leak_whatever_its_groups_are_called():
     documents = pd.DataFrame({"text": [ROOM, "tea", TWICE], "group": ["x", "y", "z"]}, dtype="str")
     assert told(audit_split(documents, {"val": [0], "test": [2]})) == [
@@ -275,6 +306,7 @@ def test_one_text_in_two_spellings_is_a_leak_whatever_its_groups_are_called():
     assert text_groups(documents["text"]).tolist() == [ROOM, "tea", ROOM]
 
 
+@pytest.mark.contract("audit_split")
 def test_a_clean_audit_is_an_empty_frame_of_the_same_columns():
     documents = assign_splits(grouped([f"g{i % 30}" for i in range(90)]), 0.3, 0.2)
     used = {side: documents.index[documents["split"] == side].repeat(2) for side in SPLITS}
@@ -296,6 +328,7 @@ frames = st.integers(1, 8).flatmap(
 )
 
 
+@pytest.mark.contract("audit_split")
 @given(frames)
 def test_the_audit_finds_what_a_slow_loop_finds(case):
     """A loop over documents, pairs of documents, and rows of the lineages."""
@@ -340,6 +373,7 @@ def test_the_audit_finds_what_a_slow_loop_finds(case):
 KINDS = ("document", "group", "window")
 
 
+@pytest.mark.contract("audit_split")
 @given(frames, st.integers(0, 9))
 def test_each_side_using_its_own_documents_however_often_is_clean(case, seed):
     documents = assign_splits(grouped(case[1]), 0.3, 0.3, seed)
@@ -349,11 +383,13 @@ def test_each_side_using_its_own_documents_however_often_is_clean(case, seed):
     assert audit_split(documents, used | {"train": lineage}).empty
 
 
+@pytest.mark.quality("audit_split")
 @pytest.mark.parametrize(
     ("used", "message"),
     [
         ({"dev": [0]}, "the sides are train, val, test; got 'dev'"),
         ({"val": [0, 9]}, "val uses document 9, which is not among the 2 documents; give the fra"),
+        ({"val": [7, 0, 9]}, "val uses document 7, which is not among the 2 documents"),
         ({"val": ["a"]}, "val uses document a, which is not among"),
         (
             {"val": pd.DataFrame({"start": [0]})},
@@ -366,11 +402,31 @@ def test_what_cannot_be_audited_is_refused(used, message):
         audit_split(grouped(["a", "b"]), used)
 
 
+@pytest.mark.quality("audit_split")
 def test_an_audit_needs_groups_and_one_row_a_document():
     with pytest.raises(ValueError, match="document 4 stands twice in the frame; leave one out"):
-        audit_split(grouped(["a", "b", "c"]).set_axis([4, 2, 4]), {})
+        audit_split(grouped(["a", "b", "c", "d"]).set_axis([4, 2, 4, 2]), {})
     with pytest.raises(ValueError, match="no column 'group', only 'text'"):
         audit_split(pd.DataFrame({"text": ["a"]}), {"train": [0]})
+
+
+def test_sides_whose_spans_share_no_document_are_counted():
+    """Documents 4 and 7 are trained on, in 3 + 2 and 4 tokens; 5 is scored, in 6."""
+    train = pd.DataFrame({"start": [0, 3, 7], "stop": [3, 7, 9], "doc_id": [4, 7, 4]})
+    val = pd.DataFrame({"start": [0], "stop": [6], "doc_id": [5]})
+    sizes = check_apart({"train": train, "val": val})
+    assert sizes.to_dict("index") == {
+        "train": {"documents": 2, "tokens": 9},
+        "val": {"documents": 1, "tokens": 6},
+    }
+    assert sizes.index.name == "side"
+
+
+def test_a_document_in_the_spans_of_two_sides_is_refused():
+    spans = pd.DataFrame({"start": [0, 2], "stop": [2, 4], "doc_id": [3, 8]})
+    sides = {"train": spans, "val": spans.assign(doc_id=[1, 2]), "test": spans}
+    with pytest.raises(ValueError, match="document 3 is on two sides, train and test, and 1 more"):
+        check_apart(sides)
 
 
 # ---- what the page says without a number

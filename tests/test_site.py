@@ -42,6 +42,9 @@ LESSONS = [
     "packing",
     "isolation",
     "lineage",
+    "prepare",
+    "bijection",
+    "devices",
 ]
 ENVIRONMENT = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
 

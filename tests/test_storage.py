@@ -1,14 +1,7 @@
 """Ids on disk come back bit for bit, or the part that does not fit is named."""
 
 import hashlib
-import json
-import mmap
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -17,68 +10,37 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import storage
 from corpus import join_with_eot, load_documents
+from idfiles import file_bytes
 from sides import assign_splits
 from storage import (
     CORPUS_SHA256,
     check_uint16_range,
     encode_all_splits,
-    file_bytes,
-    id_dtype,
     load_split_tokens,
-    load_stream,
     load_uint16,
-    map_ids,
-    read_manifest,
-    save_stream,
     save_uint16,
+    wrapped,
 )
-from stream import Stream, cut_stream, encode_documents, encode_text
+from stream import encode_documents
 from tokenizer import EOT, Tokenizer, learn_merges
 
 BYTES = Tokenizer([])
 TOK = Tokenizer(learn_merges("the old man and the sea\nthe old woman\n" * 5, 40))
-WIDE = 70_000  # more tokens than two bytes can number
-
-
-class WideTokenizer:
-    """What `save_stream` asks of a tokenizer, with a large vocabulary."""
-
-    vocab_size, eot_id, fingerprint = WIDE, WIDE - 1, "f" * 64
-
-
-def documents_of(texts: list[str]) -> pd.DataFrame:
-    return pd.DataFrame({"text": texts}, index=pd.Index(range(0, 2 * len(texts), 2), name="doc_id"))
-
-
-def saved(folder: Path, stream: Stream | None = None, tok: Tokenizer = TOK) -> Path:
-    """A small stream on disk."""
-    path = folder / "train"
-    save_stream(
-        stream or encode_documents(documents_of(["the old man", "the sea"]), tok), path, tok
-    )
-    return path
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def edit(path: Path, **changes: object) -> None:
-    """Another manifest, as a careless hand would write it; a change to None takes a key out."""
-    file = path.with_name(path.name + ".json")
-    content = json.loads(file.read_text(encoding="utf-8")) | changes
-    content = {key: value for key, value in content.items() if value is not None}
-    file.write_text(json.dumps(content), encoding="utf-8")
-
-
 # ---- a bare file of uint16
 
 
+@pytest.mark.contract("save_uint16", "load_uint16", "file_bytes")
 @pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
 def test_ids_survive_as_two_bytes_each_the_low_one_first(tmp_path, kind):
     """511 = 1 · 256 + 255 is FF 01, and 65,535 is FF FF; 3 ids are 3 × 2 = 6 bytes."""
@@ -90,12 +52,23 @@ def test_ids_survive_as_two_bytes_each_the_low_one_first(tmp_path, kind):
     back[0] = 7  # a copy of its own
 
 
+@pytest.mark.contract("wrapped")
+@pytest.mark.parametrize(
+    ("number", "left"), [(65_535, 65_535), (65_536, 0), (70_000, 4_464), (-1, 65_535)]
+)
+def test_a_cast_keeps_what_is_left_after_whole_turns_of_65536(number, left):
+    """70,000 − 65,536 = 4,464; one before 0 is the last."""
+    assert wrapped(number) == left
+
+
+@pytest.mark.contract("save_uint16")
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u2", ">u2", "i4", "u8", "i8"])
 def test_any_integers_are_written_alike(tmp_path, dtype):
     save_uint16(np.array([7, 1, 100], dtype), tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == b"\x07\x00\x01\x00\x64\x00"
 
 
+@pytest.mark.contract("save_uint16", "load_uint16")
 @given(st.lists(st.integers(0, 65_535), max_size=50))
 def test_every_list_of_ids_comes_back(tmp_path_factory, ids):
     path = tmp_path_factory.getbasetemp() / "any.bin"
@@ -124,6 +97,7 @@ def test_numpy_refuses_by_itself_only_where_it_meets_a_python_number():
         np.array([70_000], np.uint16)
 
 
+@pytest.mark.contract("check_uint16_range", "save_uint16")
 @pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
 @pytest.mark.parametrize(("wrong", "wrapped"), [(65_536, 0), (70_000, 4_464), (-1, 65_535)])
 def test_ids_that_two_bytes_cannot_hold_are_refused_by_number_and_index(
@@ -141,6 +115,7 @@ def test_ids_that_two_bytes_cannot_hold_are_refused_by_number_and_index(
     assert load_uint16(tmp_path / "ids.bin").tolist() == [1, 2]
 
 
+@pytest.mark.contract("check_uint16_range")
 @pytest.mark.eq("wrap")
 @given(st.integers(-(2**40), 2**40))
 def test_the_message_foretells_what_a_cast_writes(wrong):
@@ -152,6 +127,7 @@ def test_the_message_foretells_what_a_cast_writes(wrong):
             check_uint16_range([wrong])
 
 
+@pytest.mark.quality("save_uint16")
 @pytest.mark.parametrize(
     ("ids", "told"),
     [
@@ -176,6 +152,7 @@ def test_what_is_no_whole_number_is_refused_by_its_index(tmp_path, ids, told):
     assert names(tmp_path) == []
 
 
+@pytest.mark.quality("save_uint16")
 @pytest.mark.parametrize("kind", [np.array, torch.tensor, list])
 @pytest.mark.parametrize(("ids", "shape"), [([[1, 2], [3, 4]], "2, 2"), ([[1], [2]], "2, 1")])
 def test_ids_in_more_than_one_row_are_refused(tmp_path, kind, ids, shape):
@@ -183,14 +160,15 @@ def test_ids_in_more_than_one_row_are_refused(tmp_path, kind, ids, shape):
         save_uint16(kind(ids), tmp_path / "ids.bin")
 
 
+@pytest.mark.quality("save_uint16", "load_uint16")
 def test_no_ids_are_a_file_without_bytes(tmp_path):
-    assert map_ids(Path(os.devnull), "uint16").tolist() == []
     for empty in ([], np.array([]), torch.tensor([])):
         save_uint16(empty, tmp_path / "ids.bin")
         assert (tmp_path / "ids.bin").read_bytes() == b""
         assert load_uint16(tmp_path / "ids.bin").dtype == torch.int64
 
 
+@pytest.mark.contract("load_uint16")
 def test_an_odd_number_of_bytes_and_a_missing_file_are_refused(tmp_path):
     (tmp_path / "ids.bin").write_bytes(b"abc")
     with pytest.raises(
@@ -203,7 +181,7 @@ def test_an_odd_number_of_bytes_and_a_missing_file_are_refused(tmp_path):
 
 def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     save_uint16([1], tmp_path / "ids.bin")
-    monkeypatch.setattr(storage, "_write", full_disk)
+    monkeypatch.setattr(storage, "write_ids", full_disk)
     with pytest.raises(OSError, match="No space left"):
         save_uint16([2], tmp_path / "ids.bin")
     assert names(tmp_path) == ["ids.bin"]
@@ -275,64 +253,7 @@ def test_torch_can_pick_rows_of_uint16_and_make_them_int64():
 
 ONE = torch.tensor([0])
 
-# ---- a stream: three files
-
-
-@pytest.mark.eq("id-bytes", "file-bytes")
-@pytest.mark.parametrize(
-    ("vocab_size", "dtype", "size"),
-    [(257, "uint16", 2), (65_536, "uint16", 2), (65_537, "uint32", 4), (200_000, "uint32", 4)],
-)
-def test_the_largest_id_decides_how_many_bytes_each_takes(vocab_size, dtype, size):
-    """V = 65,536 has the largest id 65,535, which two bytes still hold."""
-    assert id_dtype(vocab_size) == dtype  # eq: id-bytes
-    assert file_bytes(1000, dtype) == 1000 * size  # eq: file-bytes
-    assert np.iinfo(dtype).max >= vocab_size - 1
-
-
-def test_a_stream_is_three_files_and_the_manifest_says_what_they_are(tmp_path):
-    stream = encode_documents(documents_of(["hi", "you"]), BYTES)
-    save_stream(stream, tmp_path / "train.v2", BYTES, corpus_sha256="c" * 64)
-    assert names(tmp_path) == ["train.v2.bin", "train.v2.json", "train.v2.spans.parquet"]
-    content = (tmp_path / "train.v2.bin").read_bytes()
-    assert content == b"h\0i\0\0\1y\0o\0u\0\0\1"  # 256, the end-of-text, is 00 01
-    spans = (tmp_path / "train.v2.spans.parquet").read_bytes()
-    assert json.loads((tmp_path / "train.v2.json").read_text(encoding="utf-8")) == {
-        "dtype": "uint16",
-        "byteorder": "little",
-        "count": 7,
-        "vocab_size": 257,
-        "eot_id": 256,
-        "layout": "eot",
-        "tokenizer": BYTES.fingerprint,
-        "corpus_sha256": "c" * 64,
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "spans_sha256": hashlib.sha256(spans).hexdigest(),
-    }
-    assert pd.read_parquet(tmp_path / "train.v2.spans.parquet").equals(stream.spans)
-    assert read_manifest(tmp_path / "train.v2").corpus_sha256 == "c" * 64
-
-
-def test_bare_numpy_opens_the_ids(tmp_path):
-    stream = encode_text(documents_of(["the old man", "the sea"]), TOK)
-    path = saved(tmp_path, stream)
-    assert np.memmap(f"{path}.bin", "<u2", "r").tolist() == stream.ids.tolist()
-
-
-def test_ids_of_a_large_vocabulary_take_four_bytes(tmp_path):
-    spans = pd.DataFrame({"start": [0], "stop": [3], "doc_id": [0], "doc_start": [0]})
-    save_stream(Stream(np.array([1, 65_536, 69_999]), spans), tmp_path / "wide", WideTokenizer())
-    assert (tmp_path / "wide.bin").read_bytes() == b"\1\0\0\0\0\0\1\0\x6f\x11\1\0"
-    back = load_stream(tmp_path / "wide", WideTokenizer())
-    assert back.ids.dtype == np.uint32 and back.ids.tolist() == [1, 65_536, 69_999]
-
-
-def test_loaded_ids_are_the_file_itself_and_cannot_be_written_to(tmp_path):
-    ids = load_stream(saved(tmp_path)).ids
-    assert type(ids) is np.ndarray and isinstance(ids.base, np.memmap)
-    with pytest.raises(ValueError, match="read-only"):
-        ids[0] = 7
-
+# ---- the splits of a corpus
 
 texts = st.lists(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -341,264 +262,6 @@ texts = st.lists(
     min_size=1,
     max_size=6,
 )
-
-
-@settings(max_examples=20)
-@given(texts, st.sampled_from([encode_text, encode_documents]), st.data())
-def test_every_stream_comes_back_as_it_was(tmp_path_factory, texts, encode, data):
-    """Also cut ones, from a stream that was itself loaded, and empty ones."""
-    path = tmp_path_factory.getbasetemp() / "round"
-    whole = encode(documents_of(texts), TOK)
-    with mock.patch("os.fsync"):  # hundreds of waits for the disk
-        save_stream(whole, path, TOK)
-        cut = data.draw(st.integers(0, len(whole)))
-        for stream in (whole, *cut_stream(load_stream(path, TOK), cut)):
-            save_stream(stream, path, TOK)
-            back = load_stream(path, TOK, verify=data.draw(st.booleans()))
-            assert back.ids.tolist() == stream.ids.tolist()
-            assert back.spans.equals(stream.spans)
-            assert (back.layout, back.ids.dtype) == (whole.layout, np.uint16)
-
-
-@pytest.mark.skipif(not hasattr(mmap, "MADV_RANDOM"), reason="the system cannot be advised")
-@pytest.mark.parametrize(("memory", "advised"), [(39, [mmap.MADV_RANDOM]), (40, [])])
-def test_only_a_file_larger_than_memory_is_read_without_reading_on(
-    tmp_path, monkeypatch, memory, advised
-):
-    """20 ids of 2 bytes, on machines with a byte less than that and with just enough."""
-
-    class Mapped(np.ndarray):
-        base = property(lambda self: SimpleNamespace(madvise=told.append))
-
-    told = []
-    save_uint16(range(20), tmp_path / "ids.bin")
-    monkeypatch.setattr(storage, "_memory", lambda: memory)
-    monkeypatch.setattr(np, "memmap", lambda file, kind, mode: np.fromfile(file, kind).view(Mapped))
-    assert map_ids(tmp_path / "ids.bin", "uint16").tolist() == list(range(20))
-    assert told == advised
-
-
-def test_a_stream_of_many_parts_is_written_and_checked_in_bounded_memory(tmp_path, monkeypatch):
-    """100 ids in parts of 8; the same bytes, the same checksum."""
-    monkeypatch.setattr(storage, "_PART", 8)
-    spans = pd.DataFrame({"start": [0], "stop": [100], "doc_id": [0], "doc_start": [0]})
-    path = saved(tmp_path, Stream(np.arange(100), spans))
-    assert load_stream(path).ids.tolist() == list(range(100))
-    assert read_manifest(path).sha256 == hashlib.sha256(np.arange(100, dtype="<u2")).hexdigest()
-
-
-# ---- what is refused
-
-
-@pytest.mark.parametrize("ending", ["bin", "json", "spans.parquet"])
-def test_a_path_names_the_stream_without_the_ending_of_a_file(tmp_path, ending):
-    path = saved(tmp_path)
-    for call in (
-        load_stream,
-        read_manifest,
-        lambda name: save_stream(load_stream(path), name, TOK),
-    ):
-        with pytest.raises(ValueError, match=r"three files, name them without ending: train$"):
-            call(f"{path}.{ending}")
-
-
-@pytest.mark.parametrize("ending", ["bin", "json", "spans.parquet"])
-def test_a_missing_file_is_named(tmp_path, ending):
-    path = saved(tmp_path)
-    Path(f"{path}.{ending}").unlink()
-    message = rf"train\.{ending}: there is no such file; a stream is saved whole when its \.bin"
-    with pytest.raises(FileNotFoundError, match=message):
-        load_stream(path)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"dtype": "uint32"}, "dtype is 'uint32', it must be 'uint16'; V is 274"),
-        ({"dtype": "int64"}, "dtype is 'int64', it must be 'uint16'; V is 274"),
-        ({"byteorder": "big"}, "byteorder is 'big', it must be 'little'; V is 274"),
-        ({"eot_id": 256}, "eot_id is 256, it must be 273; V is 274"),
-        ({"layout": "rows"}, "layout is 'rows', it must be 'text' or 'eot' or 'packed'; V is 274"),
-        ({"count": 9}, r"\.bin: \d+ bytes, and count 9 of uint16 in the manifest needs 18"),
-        ({"count": -1}, r"count -1 of uint16 in the manifest needs -2"),
-        ({"count": 9.0}, "'count' must be int, got 9.0"),
-        ({"count": True}, "'count' must be int, got True"),
-        ({"count": "9"}, "'count' must be int, got '9'"),
-        ({"sha256": None}, "'sha256' must be str, got None"),
-        ({"layout": ["text"]}, r"'layout' must be str, got \['text'\]"),
-        (
-            {"sha256": "0" * 64},
-            r"train\.bin: its bytes have the checksum .*, the manifest says 0{12}",
-        ),
-        ({"spans_sha256": "0" * 64}, r"train\.spans\.parquet: its bytes have the checksum"),
-        (
-            {"tokenizer": "0" * 64},
-            r"train\.json: the tokenizer that made the ids is 0{12}, this one",
-        ),
-        (
-            {"vocab_size": 273, "eot_id": 272},
-            r"train\.bin: id 273 is too large for V = 273 in the manifest, which was altered",
-        ),
-    ],
-)
-def test_a_manifest_that_does_not_fit_names_the_part(tmp_path, changes, message):
-    path = saved(tmp_path)
-    edit(path, **changes)
-    with pytest.raises(ValueError, match=message):
-        load_stream(path, TOK)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"), [("{", "damaged, no JSON"), ("[]", "should hold a JSON object")]
-)
-def test_a_manifest_that_is_no_object_is_refused(tmp_path, content, message):
-    path = saved(tmp_path)
-    Path(f"{path}.json").write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        load_stream(path)
-
-
-def test_ids_that_were_cut_or_altered_are_refused(tmp_path):
-    path = saved(tmp_path)
-    binary = Path(f"{path}.bin")
-    content = binary.read_bytes()
-    for cut in (content[:-2], content[:-1], content + b"\0\0", b""):
-        binary.write_bytes(cut)
-        with pytest.raises(
-            ValueError, match=rf"{len(cut)} bytes, and count {len(content) // 2} of"
-        ):
-            load_stream(path, verify=False)
-    binary.write_bytes(content[::-1])
-    with pytest.raises(ValueError, match="the file was altered, save the stream again"):
-        load_stream(path)
-    assert len(load_stream(path, verify=False)) == len(content) // 2  # trusted, as asked
-
-
-def test_a_tokenizer_of_other_content_is_refused_and_an_equal_one_is_not(tmp_path):
-    path = saved(tmp_path)
-    assert len(load_stream(path, Tokenizer(TOK.merges)))
-    with pytest.raises(ValueError, match=r"load the tokenizer\.json of that run, or encode again"):
-        load_stream(path, Tokenizer(TOK.merges[:-1]))
-
-
-def test_spans_that_do_not_fit_the_ids_are_refused_before_and_after(tmp_path):
-    path = saved(tmp_path)
-    stream = load_stream(path)
-    longer = stream.spans.assign(stop=stream.spans["stop"] + 1)
-    with pytest.raises(ValueError, match="spans must be sorted, not empty, without overlap"):
-        save_stream(Stream(stream.ids, longer), path, TOK)
-    longer.to_parquet(f"{path}.spans.parquet")
-    edit(path, spans_sha256=hashlib.sha256(Path(f"{path}.spans.parquet").read_bytes()).hexdigest())
-    with pytest.raises(ValueError, match="spans must be sorted, not empty, without overlap"):
-        load_stream(path)
-
-
-@pytest.mark.parametrize(("wrong", "place"), [(-1, 1), (274, 1), (70_000, 1)])
-def test_ids_of_another_tokenizer_are_not_saved_and_the_old_files_stay(tmp_path, wrong, place):
-    path = saved(tmp_path)
-    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
-    ids = load_stream(path).ids.astype(np.int64)
-    ids[place] = wrong
-    message = rf"^id {wrong} at index {place} is not in 0 … 273"
-    with pytest.raises(ValueError, match=message):
-        save_stream(Stream(ids, load_stream(path).spans), path, TOK)
-    assert {name: (tmp_path / name).read_bytes() for name in names(tmp_path)} == before
-
-
-def test_a_failure_while_a_stream_is_written_leaves_the_old_one_and_no_other_file(
-    tmp_path, monkeypatch
-):
-    path = saved(tmp_path)
-    monkeypatch.setattr(storage, "_write", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        saved(tmp_path, encode_text(documents_of(["new"]), TOK))
-    assert names(tmp_path) == ["train.bin", "train.json", "train.spans.parquet"]
-    assert load_stream(path, TOK).layout == "eot"
-
-
-@pytest.mark.parametrize("ending", ["bin", "spans.parquet"])
-def test_a_failure_between_the_renames_leaves_no_manifest(tmp_path, monkeypatch, ending):
-    """The old manifest would vouch for new ids of the same count; so it goes before they come."""
-    path = saved(tmp_path)
-    replace = Path.replace
-
-    def fails(self, target):
-        if str(target).endswith(ending):
-            raise OSError(5, "Input/output error")
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(OSError, match="Input/output error"):
-        saved(tmp_path, encode_documents(documents_of(["the old sea", "the man"]), TOK))
-    assert names(tmp_path) == ["train.bin", "train.spans.parquet"]
-    with pytest.raises(FileNotFoundError, match=r"train\.json: there is no such file"):
-        load_stream(path, verify=False)
-
-
-def test_any_flipped_bit_is_refused(tmp_path):
-    """A bit of each byte of `.bin` and `.json`, and of every 29th of the spans."""
-    path = saved(tmp_path)
-    for file in sorted(tmp_path.iterdir()):
-        content = file.read_bytes()
-        for place in range(0, len(content), 29 if file.suffix == ".parquet" else 1):
-            flipped = bytearray(content)
-            flipped[place] ^= 1 << place % 8
-            file.write_bytes(flipped)
-            with pytest.raises(ValueError):
-                load_stream(path, TOK)
-        file.write_bytes(content)
-    assert len(load_stream(path, TOK))
-
-
-# ---- memory
-
-
-LEAST, BATCHES, LIMIT = 64 << 30, 2_000, 16 << 20  # bytes, batches, bytes
-
-MAPPED = """
-import sys
-import torch
-from batches import get_batch
-from storage import map_ids
-def anonymous():
-    status = open("/proc/self/status", encoding="ascii").read()
-    return int(status.split("RssAnon:")[1].split()[0]), int(status.split("RssFile:")[1].split()[0])
-ids, generator = map_ids(sys.argv[1], "uint16"), torch.Generator().manual_seed(0)
-total = int(get_batch(ids, 128, 4, generator)[1].sum())
-before = anonymous()
-for _ in range(int(sys.argv[2])):
-    total += int(get_batch(ids, 128, 4, generator)[1].sum())
-after = anonymous()
-print(len(ids), total, *(b - a for a, b in zip(before, after)))
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's /proc/self/status")
-def test_batches_of_a_file_larger_than_memory_take_under_16_mib(tmp_path):
-    """64 GiB or more of zeros that take no room on disk, 2,000 batches of 4 windows."""
-    size = max(LEAST, 2 * storage._memory())
-    path = tmp_path / "huge.bin"
-    with path.open("wb") as file:
-        try:
-            file.truncate(size)
-        except OSError:
-            pytest.skip("this file system holds no sparse file of that size")
-    command = [sys.executable, "-c", MAPPED, str(path), str(BATCHES)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    count, total, anonymous, of_file = map(int, run.stdout.split())
-    assert (count, total) == (size // 2, 0)
-    assert anonymous * 1024 < LIMIT
-    assert of_file > anonymous  # what grows are pages of the file
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's /proc/meminfo")
-def test_the_memory_of_the_machine_is_what_linux_says():
-    told = re.search(r"MemTotal: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
-    assert storage._memory() == int(told[1]) * 1024
-
-
-# ---- the splits of a corpus
 
 
 def split_frame(**splits: list[str]) -> pd.DataFrame:

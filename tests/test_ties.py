@@ -29,11 +29,12 @@ def index() -> ties.Index:
 
 
 def test_the_tie_of_the_cut(index):
-    """One line of `split_ids` computes it, `main` calls it, two tests prove it."""
+    """One line of `split_ids` computes it, `main` calls it, three tests prove it."""
     assert [tie.symbol for tie in index.computes("cut")] == ["data.split_ids"]
     assert [call.caller for call in index.callers("data.split_ids")] == ["train.main"]
     assert [tie.symbol for tie in index.proves("cut")] == [
         "test_data.test_the_cut_is_the_floor_of_one_minus_rho_times_n",
+        "test_data.test_rho_is_the_decimal_that_is_written_where_binary_floats_cut_one_too_early",
         "test_data.test_the_cut_is_exact_for_every_fraction_of_four_decimals",
     ]
 

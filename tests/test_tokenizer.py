@@ -175,10 +175,12 @@ def test_the_saved_file_is_opened_by_the_tokenizers_library_and_gives_the_same_i
 def test_cutting_a_long_text_into_parts_changes_no_id_and_no_merge(text, monkeypatch):
     """With parts of 50 characters instead of a million, the cuts are many."""
     text = text * 40
+    monkeypatch.setattr(tokenizer_module, "_LESSON", len(text))
     tok = Tokenizer(learn_merges(text, 50))
     whole = tok.encode(text)
     monkeypatch.setattr(tokenizer_module, "_PART", 50)
-    assert len(list(tokenizer_module._parts(text))) > 2
+    monkeypatch.setattr(tokenizer_module, "_LESSON", 50)
+    assert len(list(tokenizer_module._parts(text, 50))) > 2
     assert tok.encode(text) == whole
     assert Tokenizer(learn_merges(text, 50)).merges == tok.merges
 
@@ -253,7 +255,7 @@ def test_merges_that_do_not_build_on_earlier_ones_are_refused(merges):
 
 
 def test_a_negative_number_of_merges_is_refused():
-    with pytest.raises(ValueError, match="num_merges must be 0 or more, got -1"):
+    with pytest.raises(ValueError, match="num_merges must be from 0 to 1,000,000, got -1"):
         learn_merges("ab", -1)
 
 
@@ -277,8 +279,8 @@ def broken(tok: Tokenizer, **changes) -> str:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (lambda tok: "{", "not a tokenizer.json of this project"),
-        (lambda tok: "[]", "not a tokenizer.json of this project"),
+        (lambda tok: "{", "tokenizer.json is damaged, no JSON"),
+        (lambda tok: "[]", "tokenizer.json should hold a JSON object"),
         (lambda tok: '{"model": {}}', "not a tokenizer.json of this project"),
         (lambda tok: broken(tok, merges=[["☃", "a"]]), "not a tokenizer.json of this project"),
         (lambda tok: broken(tok, merges=[["ab", "c"]]), "must make a new token of earlier ones"),
@@ -299,3 +301,12 @@ def test_a_file_that_would_encode_otherwise_is_refused(tok, tmp_path, content, m
 def test_a_tokenizer_goes_to_a_spawned_process(tok):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(tok.encode, ["the sea"]) == tok.encode("the sea")
+
+
+@given(st.lists(st.integers(0, 257), max_size=50), st.integers(1, 9))
+def test_the_uses_of_each_token_are_counted_by_parts_too(ids, part):
+    counted = Tokenizer([(b"h", b"i")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tokenizer._PART", part)
+        uses = counted.uses(np.array(ids, dtype=np.uint16))
+    assert uses.tolist() == [ids.count(token) for token in range(258)]

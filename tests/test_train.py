@@ -16,6 +16,7 @@ import torch
 from conftest import ROOT
 
 import checkpoint
+import feed
 import runs
 import train
 from config import Config
@@ -131,7 +132,7 @@ def test_with_an_end_of_text_a_document_gets_its_tokens_and_one_more():
     tok = Tokenizer([])
     stream = train.encode_documents(frame, tok)
     train_side, val = train.cut_stream(stream, 4)
-    had = train.Prepared(frame, tok, train_side, train_side, val, None)
+    had = feed.Prepared(frame, tok, train_side, train_side, val, None, "")
     plan = train.make_plan(SMALL, had, GPT(tok.vocab_size, 1, 2, 16))
     assert (plan.ids, plan.text_bytes, plan.documents) == (7, 5, 2)
 
@@ -260,6 +261,23 @@ def test_two_processes_give_the_same_losses_bit_for_bit(tmp_path):
         assert "runs/" in out, err
     left = [(tmp_path / "runs" / name / "metrics.csv").read_bytes() for name in ("a", "b")]
     assert left[0] == left[1]
+
+
+@pytest.mark.slow
+def test_training_from_prepared_streams_is_the_run_that_the_file_gives(tmp_path):
+    """Losses, receipt and ledger byte for byte; only the file's own words are not looked up."""
+    corpus = f"--corpus-path={ROOT / 'data' / 'corpus.csv'}"
+    prepared = [sys.executable, ROOT / "prepare.py", corpus, "--num-merges=100", "--out=tokens"]
+    subprocess.run([*prepared, "--workers=1"], cwd=tmp_path, check=True, capture_output=True)
+    flags = ["--steps=20", "--n-layer=1", "--d-model=32", "--eval-every=5", "--device=cpu"]
+    flags += ["--shuffle=bijection", "--boundaries=isolated"]
+    divided = [corpus, "--num-merges=100", "--split=documents", "--layout=eot"]
+    for name, where in (("file", divided), ("tokens", ["--tokens=tokens"])):
+        command = [sys.executable, ROOT / "train.py", *flags, *where, f"--name={name}"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    for file in ("metrics.csv", "receipt.json", "ledger.csv", "tokenizer.json"):
+        left = [(tmp_path / "runs" / name / file).read_bytes() for name in ("file", "tokens")]
+        assert left[0] == left[1], file
 
 
 def test_divided_and_packed_documents_are_told_trained_on_and_accounted_for(run, tmp_path):

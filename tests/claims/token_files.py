@@ -1,10 +1,11 @@
 """Token files: the numbers of their page."""
 
 import numpy as np
-import test_storage
+import test_idfiles
 import torch
 
-from storage import check_uint16_range, file_bytes, id_dtype, wrapped
+from idfiles import file_bytes, id_dtype
+from storage import check_uint16_range, wrapped
 
 PAGE = "token-files.md"
 GIVEN = [
@@ -45,7 +46,11 @@ CLAIMS = [
             "A test reads 2,000 batches from a file of 64 GiB or more, and anonymous memory grows "
             "by less than 16 MiB."
         ),
-        lambda: (test_storage.BATCHES, test_storage.LEAST / 2**30, test_storage.LIMIT / 2**20),
+        lambda: (
+            test_idfiles.BATCHES,
+            test_idfiles.LEAST / 2**30,
+            test_idfiles.LIMIT / 2**20,
+        ),
         (2000, 64, 16),
     ),
     (

@@ -1,0 +1,1 @@
+"""What runs in a Python of the peers: it imports numpy and the peer, and nothing of ours."""
