@@ -486,7 +486,6 @@ def test_a_share_of_nothing_is_refused_by_its_name(share, arguments, name):
         share(*arguments)
 
 
-@pytest.mark.quality("make_train_loader")
 def test_a_loader_that_is_told_no_step_begins_with_the_first():
     assert TrainBatchIterator(TOKENS, 16, 4, 1337).state_dict() == {"step": 0, "seed": 1337}
 
