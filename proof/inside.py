@@ -40,6 +40,7 @@ def pytest_anew(
 ) -> Watched:
     """Run the tests of the plugin on sources that are imported anew, with the mutant in them."""
     os.chdir(root)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # those of the project are named there
     for name, module in list(sys.modules.items()):
         if _is_ours(getattr(module, "__file__", None) or "", root):
             del sys.modules[name]

@@ -25,7 +25,6 @@ from proof.inside import Plugin, Watched, pytest_anew
 from proof.mutants import Mutant
 
 _FORK = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-os.environ.setdefault("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 @dataclass(frozen=True)
